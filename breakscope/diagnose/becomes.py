@@ -1040,7 +1040,7 @@ def _keeps_tensor(node: ast.Attribute, way: Sequence[ast.AST], asked: set[str]) 
 def is_array(node: ast.AST | None, way: Sequence[ast.AST], depth: int = 0) -> bool:
     """Whether an expression is surely an array of numpy's, or a part of one."""
     if isinstance(node, ast.Name | ast.Attribute) and (seen := kinds.of(node, way)) is not None:
-        return seen == "ndarray"
+        return seen.startswith("numpy")
     match node:
         case ast.Call(func, given):
             of = ast.unparse(func)

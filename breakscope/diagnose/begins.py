@@ -191,7 +191,9 @@ def _of_name(name: str, way: _Way, asked: set[str]) -> set[str] | None:
     values = [value for value in values if _may_be_before(value, way)]
     parameters = [arg.arg for arg in (*function.args.args, *function.args.kwonlyargs)]
     if values:
-        return None if _is_changed(name, function, way) else _joined(values, way, asked)
+        made_of = None if _is_changed(name, function, way) else _joined(values, way, asked)
+        own = {name} & set(parameters) - {"self", "cls"}  # cost = cost.clone() has the argument in it
+        return None if made_of is None else made_of | own
     if name in parameters:
         return {name} if name not in ("self", "cls") and not _is_changed(name, function, way) else None
     return set() if name in _LIBRARIES or _is_constant(name, way[0]) else None

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 import contextlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from breakscope import catalog
 from breakscope.diagnose import break_words, checks, library_advice, source_advice, uses
 from breakscope.diagnose.library_advice import Theirs
 from breakscope.diagnose.records import Reason
-from breakscope.diagnose.site_use import Shape, Use
+from breakscope.diagnose.site_use import Seen, Shape, Use
 from breakscope.source.syntax import grouped
 
 _IN_FAKE_CALL = re.compile(r"^(?P<type>\w+Error) <[^>]*>: (?P<text>.+)", re.DOTALL)
@@ -52,6 +52,7 @@ _BODILESS = (
 )
 # An array or a tensor, and no number: what a generator of numpy's draws mostly is one.
 _DRAWS_MANY = re.compile(
+    r"\b(np|numpy)\.random\.(randn?|standard_normal|random(_sample)?)\([^)]|"
     r"\bchoice\([^,]+, (?!\w+=)|"
     r"\b(size|generator)=|(?<!\brandom)\.(randn|rand|random|normal|standard_normal|uniform|random_sample|integers|multivariate_normal"
     r"|poisson|exponential|gamma|beta|binomial|laplace)\([^)]"
@@ -87,6 +88,7 @@ class Site:
         sides: those of a choice, as source.
         unsafe: what may be infinite or nan on the side of a branch that is not taken, as source; else empty.
         rewritten: the statement without the break, where its text tells that for sure; else empty.
+        seen: what was observed of its names.
     """
 
     use: Use
@@ -105,6 +107,7 @@ class Site:
     turns: str = ""
     unsafe: str = ""
     sides: str = "…, …"
+    seen: Seen = field(default_factory=Seen)
 
     @property
     def shape(self) -> Shape:
@@ -159,6 +162,8 @@ def _of_cause(code: str, cause: Reason, site: Site) -> str:
         return break_words.BREAKS_INSIDE
     found = None if site.theirs is None else library_advice.of_call(code, site.theirs)
     found = found or _of_record(code, cause, said, site)
+    if found is None and site.theirs is None:
+        found = _of_seen(code, site)
     if found is None and site.theirs is not None:
         found = _of_library(code, site, site.theirs)
     found = found or _of_source(code, cause, said, site)
@@ -199,6 +204,22 @@ def _of_record(code: str, cause: Reason, said: str, site: Site) -> str | None:
     return _raised(exception, site) if code == "BS113" and exception is not None else None
 
 
+def _of_seen(code: str, site: Site) -> str | None:
+    """What was observed of the names decides, whatever the line looks like."""
+    if code in ("BS101", "BS102") and site.seen.numpy is not None:
+        name, kind = site.seen.numpy
+        return (
+            break_words.FROM_NUMPY
+            if kind in ("array", "")
+            else break_words.NUMBER.format(name=name, kind=kind)
+        )
+    if code == "BS102" and site.shape in ("size", "slice") and site.seen.kept:
+        return break_words.KEPT_NUMBER.format(kept=site.seen.kept)
+    if code == "BS106" and site.seen.caught:
+        return break_words.CAUGHT.format(line=site.seen.caught)
+    return None
+
+
 def _of_library(code: str, site: Site, theirs: Theirs) -> str | None:
     if code in ("BS101", "BS102") and _DRAWN.search(site.condition or site.statement):
         return library_advice.drawn(theirs)
@@ -228,9 +249,7 @@ def _of_source(code: str, cause: Reason, said: str, site: Site) -> str:
     by_source = source_advice.advice(code, said, site.expression, site.statement, site.function)
     if by_source is not None:
         return by_source
-    if site.on_arrays and (
-        code in ("BS190", "BS191", "BS110", "BS111") or (code == "BS127" and site.use.shape == "random")
-    ):
+    if site.on_arrays and (code in ("BS190", "BS191", "BS110", "BS111")):
         return break_words.ON_ARRAYS
     # Hints name functions that have nothing to do with this break ("e.g. `print`").
     hints = cause.hints if code == "BS102" else ()
@@ -329,7 +348,7 @@ def _words(site: Site) -> dict[str, str]:
         "kept": "tensor and index that" if use.value.endswith(".tolist()") else "0-d tensor",
         "mask": use.mask or "mask",
         "Mask": mask,
-        "rows": "" if "None]" in mask else f" (for rows {mask}[:, None])",
+        "rows": _rows(mask, site.seen.fewer),
         "unmasked": unmasked,
         "least": "inf" if use.ascending else "-inf",
         "rank": "sort()" if use.ascending else "topk(k)",
@@ -343,9 +362,24 @@ def _words(site: Site) -> dict[str, str]:
         " empty"
         if use.also
         else "",
-        "listed": "s in the list" if use.gathered else "",
+        "listed": "s" * use.gathered,
+        "them": "them" if use.gathered else "it",
+        "flat": "" if site.seen.is_flat else ".flatten()",
+        # What a hook returns takes the place of what its module gave.
+        "return_it": "" if site.seen.is_hook else f"return {told} and read it in the caller, or ",
+        "table_of_counts": "; a table of counts can be a tensor of its own, with index_add_ or"
+        " torch.bincount(x, minlength=n)" * bool(re.search(r"\+=|Counter|\.get\(.*, 0\)", site.statement)),
         "in_it": where and f" in {where}",
     }
+
+
+def _rows(mask: str, fewer: int | None) -> str:
+    """How a mask is given the dimensions that it has fewer than what it selects from; None: not known."""
+    if "None]" in mask or fewer == 0:
+        return ""
+    if fewer is None:
+        return f" (for rows {mask}[..., None])"
+    return f" (the mask as {mask}[..., {', '.join(['None'] * fewer)}])"
 
 
 def _spread(use: Use) -> str:
@@ -398,7 +432,7 @@ def _matching(table: tuple[tuple[tuple[str, ...], str, str], ...], code: str, sa
 
 def _of_draw(site: Site) -> str | None:
     """What to do about a number that Python or numpy draws, where what it is for says so."""
-    if site.condition is not None and site.shape in ("turn", "left out", "loop"):
+    if site.condition is not None and site.shape in ("turn", "stop", "left out", "loop"):
         return (
             "A random number decides how many turns run: draw it in the caller and pass it in, a graph for"
             " each number that comes; or run all turns, and weigh with 0 and 1."
@@ -406,7 +440,7 @@ def _of_draw(site: Site) -> str | None:
     if site.condition is not None:
         return _of_drawn_test(site.condition)
     if _DRAWS_MANY.search(site.expression):
-        return None
+        return source_advice.of_draws(site.expression)
     was_drawn = not re.search(r"\b(random|np|numpy)\b|seed", site.expression)  # it is needed as a number here
     if site.turns.startswith("while"):
         return break_words.DRAWN_UNTIL.format(turns=site.turns)
@@ -426,7 +460,11 @@ def _of_test(code: str, site: Site) -> str | None:
         return None
     if code == "BS103" and re.search(r"\.all\(\)$", condition):  # torch.equal, as tensors write it
         code = "BS101"
-    if _DRAWN.search(condition) and _is_drawn_alone(condition) and site.shape not in ("layerdrop", "turn"):
+    if (
+        _DRAWN.search(condition)
+        and _is_drawn_alone(condition)
+        and site.shape not in ("layerdrop", "turn", "stop")
+    ):
         return _of_drawn_test(condition)
     # What an object counts, or what says when Python's own work is done; else sizes and the like.
     counted = re.match(r"\w+\.[\w.]+ % " if site.shape in _TESTS else r"[\w.]+ % ", condition)

@@ -40,6 +40,11 @@ FINITE = (
     "Where `{unsafe}` is infinite or nan on the side that is not taken, its gradient is nan all the same: put"
     " a harmless value under it there, with a torch.where of its own."
 )
+CAUGHT = (
+    "What is raised here is caught in the same function (line {line}), and an assertion in a graph would"
+    " raise out of it: return the condition, and do what the handler does in the caller; or select with"
+    " torch.where where that is operations on tensors."
+)
 _CHECK = (
     "Assert it on the tensor, without .item() and with a constant text: assert (x >= 0).all(), 'negative'."
     " Dynamo"
@@ -93,6 +98,20 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
             " the compiled call, and only call it there; or put torch.compiler.disable on the function that"
             " makes it."
         ),
+    ),
+    (
+        ("BS190", "BS191"),
+        r"expected TensorOptions\(dtype=|expected scalar type|same dtype, but got|legacy constructor",
+        (
+            "The dtypes differ while Dynamo traces, which holds numpy's arrays and numbers as tensors of"
+            " their own dtype (float64): say the dtype, torch.as_tensor(x, dtype=torch.float32) or x.float(),"
+            " before the compiled call or in this line."
+        ),
+    ),
+    (
+        ("BS107",),
+        r"\bOptimizer\.(profile_hook_)?step|profile_hook_step|_optimizer_step_",
+        "Call the optimizer's step outside of the compiled function, as the backward pass.",
     ),
     (
         ("BS191",),
@@ -256,8 +275,9 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
         r"pack_padded_sequence|pad_packed_sequence|pack_sequence|pad_sequence",
         (
             "Give the RNN the padded batch and mask the padding afterwards, so that nothing is"
-            " packed; or leave"
-            " the packed RNN eager and compile what stands before and after it, each as a module of its own."
+            " packed, where it runs in one direction (a bidirectional one would read the padding first);"
+            " or leave the packed RNN eager and compile what stands before and after it, each as a module of"
+            " its own."
         ),
     ),
     (
@@ -317,6 +337,14 @@ FROM_NUMPY = (
     " (or put"
     " torch.compiler.disable on the function), or write it with torch operations."
 )
+NUMBER = (
+    "`{name}` is a number of numpy's ({kind}), which Dynamo traces as a tensor: make it one of Python's where"
+    " it is set, int(…) or float(…)."
+)
+KEPT_NUMBER = (
+    "`{kept}` is a tensor of one number that the object keeps, and a Python number is needed here: keep a"
+    " Python int beside it, set where the tensor is set and after load_state_dict, and use that one."
+)
 ON_ARRAYS = (
     "The line works on numpy's arrays, which Dynamo traces as tensors: call the function that does it in the"
     " caller (before the compiled call where it makes constants), or put torch.compiler.disable on it; where"
@@ -355,7 +383,8 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         (("BS101", "loop"), ("BS102", "loop"), ("BS103", "loop"), ("BS105", "loop")),
         "How often the loop runs{in_it} depends on data: keep it outside of the compiled function and compile"
         " its body, run a fixed number of turns with torch.where, or use torch.while_loop. A number of turns"
-        " that is known before the compiled call can be passed in, and each is a graph.",
+        " that is known before the compiled call can be passed in, and each is a graph. Where no turn needs"
+        " another one, do all at once, on whole tensors.",
     ),
     (
         "BS101",
@@ -445,9 +474,11 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         (
             code,
             "change",
-        ): "The branch changes tensors in place{in_it}: {unread}select what is written, as in"
-        " x.copy_(torch.where({test}, new, x)), where x is no parameter that needs a gradient or gradients"
-        " are off; do what is done once before the compiled call, or decide it there and pass a Python bool."
+        ): "The branch changes tensors in place{in_it}: where the change does nothing when the test is false"
+        " (a clamp), drop the test; else {unread}select, x = torch.where({test}, new, x) of a tensor that is"
+        " made here, x.copy_(torch.where({test}, new, x)) of one that others hold (no parameter that needs a"
+        " gradient, unless gradients are off); do what is done once before the compiled call, or decide it"
+        " there and pass a Python bool."
         for code in ("BS101", "BS102")
     },
     **dict.fromkeys(
@@ -462,8 +493,8 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " read."
     ),
     ("BS105", "items"): (
-        "What the mask selects becomes items of a list that Python sorts{in_it}, and how many there are"
-        " depends on data: return {both}, and make and sort the list in the caller."
+        "What the mask selects becomes items that Python sorts or searches{in_it}, and how many there are"
+        " depends on data: return {both}, and do that in the caller."
     ),
     ("BS101", "neighbours"): (
         "The loops put the indices of pairs into lists, and how many pairs there are depends on data: make"
@@ -502,9 +533,15 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     **dict.fromkeys(
         (("BS101", "turn"), ("BS102", "turn"), ("BS103", "turn")),
-        "The branch leaves the loop, or its turn, by a tensor's value{in_it}: {unread}run every turn"
+        "The branch leaves the loop's turn by a tensor's value{in_it}: {unread}run every turn"
         " whole and keep what it changes with torch.where({test}, old, new); or compile the loop's body and"
         " leave the test in Python.",
+    ),
+    **dict.fromkeys(
+        (("BS101", "stop"), ("BS102", "stop"), ("BS103", "stop")),
+        "The branch leaves the loop by a tensor's value{in_it}: compile the loop's body and leave the test in"
+        " Python; or {unread}run all turns with a flag that stays set, done = done | ({test}) where the test"
+        " stands, and keep all that a turn sets, counts too, with torch.where(done, old, new).",
     ),
     **dict.fromkeys(
         (("BS102", "python number"), ("BS103", "python number")),
@@ -526,8 +563,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     ("BS102", "seed"): "Set the seed before the compiled call, and read {it} there.",
     ("BS102", "key"): (
-        "{It} is a key of a Python dict or set{taken}: {back}do that {there}; a table"
-        " of counts can be a tensor of its own, with index_add_ or torch.bincount(x, minlength=n)."
+        "{It} is a key of a Python dict or set{taken}: {back}do that {there}{table_of_counts}."
     ),
     ("BS102", "arithmetic"): (
         "{It} is {only}calculated with{in_it}: keep {tensor} a {kept}, .detach() in place of .item() or"
@@ -590,14 +626,10 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " in the caller, after the compiled one; where it can do with a tensor, leave the read out; or set"
         f" {_SCALARS}, where no branch of Python asks for it."
     ),
-    ("BS102", "kept"): (
-        "The number is {only}kept{in_it}: return {tensor} and read it in the caller, or keep {detached} in"
-        " its place{shown}."
-    ),
+    ("BS102", "kept"): ("The number is {only}kept{in_it}: {return_it}keep {detached} in its place{shown}."),
     ("BS102", "returned"): (
-        "The value is only returned: return the tensor{listed}{joined}, and read it in the caller, after the"
-        " compiled"
-        " call."
+        "The value is only returned: return the tensor{listed}{joined}, and read {them} in the caller, after"
+        " the compiled call."
     ),
     (
         "BS101",
@@ -612,7 +644,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     (
         "BS101",
         "spared",
-    ): "The test{asks} only saves work: drop it, and write torch.where({mask}, f(x), other) over all"
+    ): "The test{asks} only saves work: drop it, and write torch.where({mask}, f(x), other){rows} over all"
     " elements, or give what is outside of the mask the weight 0, which changes nothing where the mask is"
     " empty.",
     (
@@ -630,7 +662,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     (
         "BS102",
         "pick",
-    ): "The number picks an element: of a tensor, index without reading it, x.index_select(0,"
+    ): "The number picks an element: of a tensor, index without reading it, x.index_select(dim,"
     " i.reshape(1)); of a"
     " Python list of numbers make a tensor once, torch.tensor(list), and index that; in other lists, dicts"
     " and"
@@ -651,7 +683,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " x.index_put((i, j), new, accumulate=True) to write; for a Python list or dict do it in the caller."
     ),
     ("BS102", "tested pick"): (
-        "The number picks an element and decides a branch: keep it a tensor, index with x.index_select(0,"
+        "The number picks an element and decides a branch: keep it a tensor, index with x.index_select(dim,"
         " i.reshape(1)) after a clamp to what is there, and select with torch.where; or do all of it in the"
         " caller, after the compiled call."
     ),
@@ -683,7 +715,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " {Mask}.sum() for a"
         " mean{asked}, or {Of}.masked_fill({unmasked}, -inf).max() for a maximum (inf for a"
         " minimum; of whole numbers the least or greatest of their dtype){spread}; for rows the mask is"
-        f" {{Mask}}[:, None]; or set {_SHAPES}, where nothing branches on the size."
+        f" {{Mask}}[..., None]; or set {_SHAPES}, where nothing branches on the size."
     ),
     ("BS105", "rows"): (
         "As many are selected of each row{in_it}: where that number is known, take positions in the place of"
@@ -711,7 +743,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ("BS105", "loss"): (
         "Take the loss over all elements{in_it}, with reduction='none', and sum it under the mask:"
         " torch.where({mask}, loss, 0).sum(), divided by {Mask}.sum() for a mean; for rows of several values"
-        " the mask is {Mask}[:, None], and their number counts as well."
+        " the mask is {Mask}[..., None], and their number counts as well."
     ),
     ("BS105", "stored"): (
         "It is computed where the mask is set and stored there{in_it}: compute it for all elements, and"
@@ -738,7 +770,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     ("BS105", "ranked"): (
         "What the mask selects is ranked{in_it}: rank all and put the rest last,"
-        " scores.masked_fill({unmasked}, {least}).{rank}, and what has {least} was not there; or return"
+        " scores.masked_fill({unmasked}, {least}){flat}.{rank}, and what has {least} was not there; or return"
         " scores and mask and do it in the caller."
     ),
     ("BS105", "suppressed"): (
@@ -752,10 +784,10 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         f" f(a[:, None], b), 0).sum() / both.sum(); or set {_SHAPES}, where nothing branches on the size."
     ),
     ("BS105", "joined"): (
-        "What the mask selects is joined with more{in_it}, and how many there are depends on data: keep all"
-        " elements with their masks and join those, and select in the caller; where the mask is known before"
-        f" the compiled call, take its positions there and pass them in; or set {_SHAPES}, where nothing"
-        " branches on the size."
+        "What the mask selects is joined with more, or put into a list{in_it}, and how many there are depends"
+        " on data: keep all elements with their masks, join those, and select in the caller; where the mask"
+        " is known before the compiled call, take its positions there and pass them in; or set"
+        f" {_SHAPES}, where nothing branches on the size."
     ),
     ("BS105", "counted"): (
         "How many the mask selects decides a branch{in_it}: {Mask}.sum() and {Mask}.any() tell that as"
@@ -798,7 +830,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ("BS105", "check"): (
         "The check asks for what a mask selects, and how many that are depends on data: ask all elements, and"
         " let those outside of the mask pass, as in assert (holds(x) | {unmasked}).all(), 'text', which"
-        " Dynamo traces; for rows the mask is {Mask}[:, None]."
+        " Dynamo traces; for rows the mask is {Mask}[..., None]."
     ),
     ("BS111", "index"): (
         "A tensor is the index of a Python object, which has no value while Dynamo traces: return the"

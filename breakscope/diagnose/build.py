@@ -13,7 +13,6 @@ from breakscope.diagnose import (
     failures,
     following,
     intended,
-    kinds,
     recompile_cost,
     recompiles,
     refusals,
@@ -58,7 +57,7 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
         slots: its counting slots; None if they could not be read.
     """
     found = collect(events, slots)
-    seen = kinds.together(one for item in found.breaks for one in item.kinds)
+    seen = [one for item in found.breaks for one in item.kinds]
     places = Places(outcome.roots, sites.OWN, seen)
     folded, lost = sites.fold(found.breaks)
     site_findings = intended.mark(sites.findings(found, folded, places))

@@ -10,6 +10,7 @@ from typing import Any
 from breakscope.diagnose import records
 from breakscope.diagnose.guards import GuardFailure, parse_reasons
 from breakscope.diagnose.records import BreakRecord
+from breakscope.project.sources import Kinds
 
 Event = dict[str, Any]
 
@@ -88,7 +89,7 @@ class Break:
     counting: int | None
     step: int | None
     skips: bool
-    kinds: tuple[tuple[str, int, dict[str, str]], ...] = ()
+    kinds: tuple[Kinds, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,10 @@ from breakscope.diagnose.site_use import Shape
 _CONFIG = "torch._dynamo.config"
 # The value decides a branch: what a setting captures breaks at that branch then.
 _ASKED = (
-    *(("BS102", shape) for shape in ("branch", "check", "python", "early", "fast path", "turn", "found")),
+    *(
+        ("BS102", shape)
+        for shape in ("branch", "check", "python", "early", "fast path", "turn", "stop", "found")
+    ),
     *(("BS102", shape) for shape in ("told", "choice", "verdict", "tested pick", "loop")),
     ("BS105", "counted"),
 )

@@ -6,13 +6,12 @@ import ast
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from breakscope.diagnose import uses
-from breakscope.diagnose.kinds import Kinds
 from breakscope.diagnose.records import RawFrame
-from breakscope.project.sources import Position, Sources, without_comment
+from breakscope.project.sources import Kinds, Position, Sources, without_comment
 from breakscope.report.model import Finding, Frame, Location
 from breakscope.report.owners import owner_of, stable_path
 
@@ -31,7 +30,7 @@ class Places:
         seen: of which kind names were when their function broke.
     """
 
-    def __init__(self, roots: tuple[str, ...], own: str, seen: Kinds | None = None) -> None:
+    def __init__(self, roots: tuple[str, ...], own: str, seen: Sequence[Kinds] = ()) -> None:
         self.sources = Sources(seen)
         self.roots = roots
         self._own = own

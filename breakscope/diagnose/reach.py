@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise, takewhile
 
-from breakscope.diagnose import checks, restated, uses
+from breakscope.diagnose import checks, kinds, restated, uses
 from breakscope.diagnose.becomes import is_array, is_tensor, values_of
-from breakscope.diagnose.site_use import Use
+from breakscope.diagnose.site_use import Seen, Use
 from breakscope.diagnose.statements import head_of
 from breakscope.project.sources import Position, Sources
 from breakscope.source.syntax import grouped
@@ -355,3 +355,61 @@ def called_in_loop(sources: Sources, file: str, position: Position | None) -> tu
             case ast.Attribute(ast.Name("self"), name):
                 names.append(f"self.{name}")
     return tuple(dict.fromkeys(names))[:_MOST]
+
+
+def seen(sources: Sources, file: str, position: Position | None, use: Use) -> Seen:
+    """What was observed of the names at a site, and what its function is for."""
+    around = [] if position is None else sources.around(file, position)
+    if not around:
+        return Seen()
+    held = use.of or _written(around)
+    mask, of = (_rank(text, around) for text in (use.mask, held))
+    return Seen(
+        fewer=None if mask is None or of is None else max(of - mask, 0),
+        is_flat=mask == 1,
+        numpy=kinds.numpy_in(around[-1], around),
+        kept=kinds.single_kept(around[-1], around),
+        is_hook=_is_hook(around),
+        caught=_caught(around),
+    )
+
+
+def _written(around: Sequence[ast.AST]) -> str:
+    """``y`` of ``y[mask] = …``: what is selected there goes back there."""
+    statement = uses.statement(around)
+    match statement:
+        case ast.Assign([ast.Subscript(of)]) | ast.AugAssign(ast.Subscript(of)):
+            return ast.unparse(of)
+    return ""
+
+
+def _rank(text: str, around: Sequence[ast.AST]) -> int | None:
+    try:
+        return kinds.rank(ast.parse(text, mode="eval").body, around)
+    except SyntaxError:
+        return None
+
+
+def _is_hook(around: Sequence[ast.AST]) -> bool:
+    """Whether the function around a place is given to a module as a hook, by its name."""
+    function = uses.function(around)
+    if function is None:
+        return False
+    calls = (node for node in ast.walk(around[0]) if isinstance(node, ast.Call))
+    hooks = (call for call in calls if re.fullmatch(r"register_\w*hook", uses.called(call)))
+    return any(re.search(rf"\b{function.name}$", ast.unparse(one)) for call in hooks for one in call.args)
+
+
+def _caught(around: Sequence[ast.AST]) -> int:
+    """The line of the handler in the same function that catches what a check raises; else 0."""
+    inside = [*takewhile(lambda one: not isinstance(one, ast.FunctionDef), reversed(around))]
+    raised = "AssertionError"
+    for child, parent in pairwise(inside):
+        if isinstance(child, ast.If) and child.body and isinstance(child.body[-1], ast.Raise):
+            raised = ast.unparse(child.body[-1].exc or ast.Pass()).partition("(")[0]
+        if isinstance(parent, ast.Try) and child in parent.body:
+            for handler in parent.handlers:
+                types = "" if handler.type is None else ast.unparse(handler.type)
+                if not types or re.search(rf"\b({re.escape(raised)}|Exception|BaseException)\b", types):
+                    return handler.lineno
+    return 0

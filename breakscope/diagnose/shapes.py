@@ -65,6 +65,7 @@ _OF_MASKED: dict[Kind, Shape] = {"loss": "loss", "stored": "stored", "reduced": 
 _TALLIED: tuple[Kind, ...] = ("returned", "kept", "arithmetic", "message", "math", "numpy", "bound")
 _BRANCHES = (
     "turn",
+    "stop",
     "found",
     "left out",
     "change",
@@ -136,8 +137,8 @@ def _asked_mask(around: Sequence[ast.AST]) -> str:
 
 # Shapes of a value that its loop may say more of: what it is for there is Python's own.
 _PYTHONS = (
-    *("python", "branch", "turn", "bound", "key", "order", "list", "pick", "tested pick", "kept"),
-    *("all picked", "plain", "count", "told", "loop", "arithmetic", "change", "placed", "turn"),
+    *("python", "branch", "turn", "stop", "bound", "key", "order", "list", "pick", "tested pick", "kept"),
+    *("all picked", "plain", "count", "told", "loop", "arithmetic", "change", "placed"),
 )
 
 

@@ -16,6 +16,7 @@ Shape = Literal[
     "random",
     "experts",
     "turn",
+    "stop",
     "change",
     "fast path",
     "optional",
@@ -94,7 +95,7 @@ Shape = Literal[
 """What a statement shows:
 
 Of a test: check: decides whether to raise. loop: how long a loop runs. layerdrop: a random number decides
-whether to run a part. turn: it leaves a loop's turn, or the loop. search: the same, where a loop of
+whether to run a part. turn: it leaves a loop's turn; stop: the loop. search: the same, where a loop of
 unknown length is in it. change: it changes tensors in place. skip: it leaves out changes of state. fast
 path: it returns None or sets it. optional: it makes what is None without it.
 early: it returns what the rest would compute. verdict: it only decides
@@ -160,3 +161,24 @@ class Use:
     groups: loops.Groups | None = None
     returned: bool = False
     own: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What was observed of the names at a site when it broke, and what its function is for.
+
+    Attributes:
+        fewer: how many dimensions its mask has fewer than what that selects from; None where not known.
+        is_flat: whether the mask is known to have one dimension.
+        numpy: what in its expression was numpy's, and ``array`` or the name of a number's type.
+        kept: an attribute in its expression that is a tensor of one whole number; else empty.
+        is_hook: whether its function is registered as a hook of a module.
+        caught: the line of the handler in the same function that catches what is raised there; else 0.
+    """
+
+    fewer: int | None = None
+    is_flat: bool = False
+    numpy: tuple[str, str] | None = None
+    kept: str = ""
+    is_hook: bool = False
+    caught: int = 0

@@ -257,6 +257,7 @@ def _told(
         reach.turns(*at),
         reach.unsafe(*at),
         reach.sides(*at),
+        reach.seen(*at, use),
     )
 
 

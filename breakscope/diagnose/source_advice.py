@@ -248,6 +248,19 @@ _TABLE = (
         " operations alone.",
         in_function=r"\.backward$",
     ),
+    _Row(
+        ("BS115",),
+        r"",
+        "Data needs no gradients, and a tensor from a loader has none: delete the line, or use x.detach() in"
+        " place of x further on.",
+        statement=r"\.requires_grad = False",
+    ),
+    _Row(
+        ("BS104",),
+        r"\btqdm\(|\btrange\(",
+        "Open the bar around the compiled call, and update it there; in what is compiled use none.",
+        statement=r"^with ",
+    ),
     _Row(("BS127",), r"\b(manual_)?seed(_all)?\(", "Set the seed before the compiled call."),
     _Row(
         ("BS127",),
@@ -328,12 +341,39 @@ def _call_of(expression: str, name: str) -> ast.Call | None:
     return next((node for node in nodes if isinstance(node, ast.Call) and uses.called(node) == name), None)
 
 
+_DRAWN_BY = {
+    "integers": "torch.randint(low, high, size)",
+    "randint": "torch.randint(low, high, size)",
+    "randn": "torch.randn(size)",
+    "standard_normal": "torch.randn(size)",
+    "multivariate_normal": "torch.randn(size) @ torch.linalg.cholesky(cov).T + mean",
+    "normal": "mean + std * torch.randn(size)",
+    "rand": "torch.rand(size)",
+    "random": "torch.rand(size)",
+    "random_sample": "torch.rand(size)",
+    "uniform": "low + (high - low) * torch.rand(size)",
+}
+
+
+def of_draws(expression: str) -> str | None:
+    """What to do about an array that numpy draws; None where torch has no like of it."""
+    found = re.search(rf"\.({'|'.join(_DRAWN_BY)})\(", expression)
+    if found is None or "generator=" in expression:
+        return None
+    return (
+        f"An array is drawn: draw a tensor in its place, {_DRAWN_BY[found[1]]}, whose numbers follow"
+        " torch.manual_seed; or draw the array in the caller and pass it in as a tensor."
+    )
+
+
 def of_math(call: str) -> str:
     """What to do about a function of Python's math that is given a tensor's number."""
     name = call.partition("(")[0].rpartition(".")[2]
     if name in OF_MATH:
-        bounded = ", and clamp in place of min and max" if re.search(r"\b(min|max)\(", call) else ""
-        return f"Use torch.{name} of the tensor in place of math.{name} of its number{bounded}."
+        return (
+            f"Use torch.{name} of the tensor in place of math.{name} of its number; what goes on with the"
+            " result takes a tensor then: torch.where for a branch, clamp for min and max."
+        )
     return f"math.{name} takes a Python number: write it with torch operations, or call it in the caller."
 
 

@@ -303,7 +303,9 @@ def _leaves_loop(body: Sequence[ast.stmt], around: Sequence[ast.AST]) -> Shape |
         return "loop"
     if returns and isinstance(last := body[-1], ast.Return) and isinstance(last.value, ast.Constant):
         return "found"
-    return "left out" if _leaves_out_item(body, around_it) else "turn"
+    if _leaves_out_item(body, around_it):
+        return "left out"
+    return "turn" if any(isinstance(one, ast.Continue) for one in body) else "stop"
 
 
 def _of_sides(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | None:

@@ -6,7 +6,7 @@ import ast
 import re
 import tokenize
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import takewhile
@@ -37,16 +37,20 @@ class Span:
     last: int
 
 
+# (file, a line of the function, its names and their kinds): the first line, or where it is resumed.
+Kinds = tuple[str, int, Mapping[str, str]]
+
+
 class Sources:
     """The files of one report, each read once. A file that cannot be read has no lines.
 
     Args:
-        kinds: by file and first line of a function, of which kind its names were when it ran. Its node has
-            them as ``kinds``.
+        seen: of which kind the names of functions were when they ran. A function's node has them as
+            ``kinds``, with "" for a name that was of several.
     """
 
-    def __init__(self, kinds: Mapping[tuple[str, int], Mapping[str, str]] | None = None) -> None:
-        self._kinds = kinds or {}
+    def __init__(self, seen: Sequence[Kinds] = ()) -> None:
+        self._seen = seen
         self.lines = cache(self._lines)
         self._spans = cache(self._read_spans)
         self._spans_of = cache(self._read_spans_of)
@@ -229,10 +233,13 @@ class Sources:
 
     def _parse(self, file: str) -> ast.Module | None:
         tree = _parsed("\n".join(self.lines(file)))
-        known = {line: names for (of, line), names in self._kinds.items() if of == file}
-        for node in ast.walk(tree) if tree is not None and known else ():
-            if isinstance(node, ast.FunctionDef) and _first_line(node) in known:
-                node.kinds = known[_first_line(node)]  # type: ignore[attr-defined]
+        known = [(line, names) for of, line, names in self._seen if of == file]
+        nodes = ast.walk(tree) if tree is not None and known else ()
+        functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
+        for line, names in known:
+            around = [one for one in functions if _first_line(one) <= line <= (one.end_lineno or line)]
+            if around:
+                _mark(max(around, key=_first_line), names)
         return tree
 
     def _read_spans(self, file: str) -> tuple[Span, ...]:
@@ -243,6 +250,16 @@ class Sources:
         for span in self._spans(file):
             found.setdefault(span.name, []).append(span)
         return found
+
+
+def _mark(function: ast.FunctionDef, names: Mapping[str, str]) -> None:
+    """Put to a function of which kind its names were; what it has of another break may differ."""
+    held: dict[str, str] = getattr(function, "kinds", {})
+    for name, kind in names.items():
+        before = held.setdefault(name, kind)
+        if before != kind:
+            held[name] = before.partition(" ")[0] if before.split()[:1] == kind.split()[:1] else ""
+    function.kinds = held  # type: ignore[attr-defined]
 
 
 def _first_line(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import sys
 import types
@@ -68,8 +67,7 @@ def _kinds(translators: list[Any]) -> Iterator[tuple[str, int, dict[str, str]]]:
         code = translator.f_code
         if code not in seen:
             seen.add(code)
-            with contextlib.suppress(Exception):  # what Dynamo holds of a name is told, or left out
-                yield code.co_filename, code.co_firstlineno, kinds_of(translator)
+            yield code.co_filename, code.co_firstlineno, kinds_of(translator)
 
 
 def _translators(error: BaseException | None) -> Iterator[Any]:

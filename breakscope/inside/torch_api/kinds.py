@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -15,21 +16,19 @@ def kinds_of(translator: Any) -> dict[str, str]:
     """The kinds of a traced function's locals, and of those attributes of them that its code names.
 
     ``{"x": "tensor float32 2", "n": "int", "self.seen": "list of tensor int64 1"}``: a tensor with dtype and
-    number of dimensions, a list or tuple with the kind of its first item, else the name of the type. Nothing
+    number of dimensions, ``numpy array`` or ``numpy float32``, a list or tuple with the kind of its first
+    item, else the name of the type. Nothing
     is guarded, traced or kept by asking; a name that Dynamo does not tell of is left out.
     """
     found: dict[str, str] = {}
     asked = set(translator.f_code.co_names)
-    for name, tracker in list(translator.symbolic_locals.items()):
-        if not name.isidentifier():
-            continue
-        value = _value(tracker)
-        kind = _of_tracker(tracker) if value is _UNKNOWN else _of_value(value)
-        if kind is not None:
-            found[name] = kind
-        if value is not _UNKNOWN:
-            found.update((f"{name}.{attribute}", of) for attribute, of in _attributes(value, asked))
-    return dict(list(found.items())[:_MOST])
+    for name, tracker in list(translator.symbolic_locals.items())[:_MOST]:
+        with contextlib.suppress(Exception):  # a tracker says in whatever way it likes that it cannot tell
+            value = _value(tracker)
+            found[name] = _of_tracker(tracker) if value is _UNKNOWN else _of_value(value)
+            if value is not _UNKNOWN:
+                found.update((f"{name}.{attribute}", of) for attribute, of in _attributes(value, asked))
+    return found
 
 
 _UNKNOWN = object()
@@ -46,29 +45,27 @@ def _value(tracker: Any) -> Any:
     return getattr(held, "value", _UNKNOWN) if is_itself else _UNKNOWN
 
 
-def _of_tracker(tracker: Any) -> str | None:
+def _of_tracker(tracker: Any) -> str:
     realized = tracker.unwrap() if hasattr(type(tracker), "unwrap") else tracker
     name = type(realized).__name__
     if name == "NumpyNdarrayVariable":
-        return "ndarray"
+        return "numpy array"
     if name.startswith("Tensor"):
         return f"tensor {_short(getattr(realized, 'dtype', None))} {getattr(realized, 'ndim', None)}"
-    try:
-        kind = realized.python_type().__name__
-    except Exception:  # noqa: BLE001 - a tracker says so in whatever way it likes
-        return None
-    items = getattr(realized, "items", None)
-    if kind in ("list", "tuple") and isinstance(items, list) and items:
+    kind = str(realized.python_type().__name__)
+    items = getattr(realized, "items", None) if kind in ("list", "tuple") else None
+    if isinstance(items, list) and items:
         first = _value(items[0])
-        of = _of_tracker(items[0]) if first is _UNKNOWN else _of_value(first)
-        return kind if of is None else f"{kind} of {of}"
-    return str(kind)
+        return f"{kind} of {_of_tracker(items[0]) if first is _UNKNOWN else _of_value(first)}"
+    return kind
 
 
 def _of_value(value: Any) -> str:
     if isinstance(value, torch.Tensor):
         return f"tensor {_short(value.dtype)} {value.ndim}"
     kind = type(value).__name__
+    if type(value).__module__ == "numpy":
+        return f"numpy {'array' if kind == 'ndarray' else kind}"
     if type(value) in (list, tuple) and value and type(value[0]) not in (list, tuple):
         return f"{kind} of {_of_value(value[0])}"
     return kind
