@@ -362,6 +362,8 @@ def _words(site: Site) -> dict[str, str]:
         " empty"
         if use.also
         else "",
+        "at_once": " Where no turn needs another one, do all at once, on whole tensors."
+        * (site.turns or use.taker).startswith("for "),
         "listed": "s" * use.gathered,
         "them": "them" if use.gathered else "it",
         "flat": "" if site.seen.is_flat else ".flatten()",

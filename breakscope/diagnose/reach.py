@@ -362,7 +362,7 @@ def seen(sources: Sources, file: str, position: Position | None, use: Use) -> Se
     around = [] if position is None else sources.around(file, position)
     if not around:
         return Seen()
-    held = use.of or _written(around)
+    held = _written(around) if use.shape == "stored" else use.of
     mask, of = (_rank(text, around) for text in (use.mask, held))
     return Seen(
         fewer=None if mask is None or of is None else max(of - mask, 0),

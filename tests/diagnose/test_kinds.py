@@ -151,5 +151,5 @@ def test_advice_fits_what_the_names_were(warm: WarmScans, tmp_path: Path) -> Non
     assert "`self.r` is a tensor of one number" in said["held"]
     assert said["numpy"].startswith("The value comes out of numpy")
     assert "(the mask as rows[..., None])" in said["rows"]
-    assert "caught in the same function (line 37)" in said["caught"]
+    assert "caught in the same function (line 39)" in said["caught"]
     assert "done = done | (x.sum() < 1)" in said["stop"]
