@@ -215,6 +215,11 @@ def _of_seen(code: str, site: Site) -> str | None:
         )
     if code == "BS102" and site.shape in ("size", "slice") and site.seen.kept:
         return break_words.KEPT_NUMBER.format(kept=site.seen.kept)
+    if code == "BS102" and site.shape in ("pick", "index") and site.seen.picked is not None:
+        name, kind = site.seen.picked
+        words = _words(site)
+        where = f" {words['there']}" if site.shape == "pick" else " in the caller"
+        return break_words.PICKED[kind].format(of=name, where=where, back=words["back"])
     if code == "BS106" and site.seen.caught:
         return break_words.CAUGHT.format(line=site.seen.caught)
     return None

@@ -345,6 +345,21 @@ KEPT_NUMBER = (
     "`{kept}` is a tensor of one number that the object keeps, and a Python number is needed here: keep a"
     " Python int beside it, set where the tensor is set and after load_state_dict, and use that one."
 )
+# By what a number picks an element of.
+PICKED = {
+    "tensor": (
+        "The number picks an element of the tensor `{of}`: index without reading it,"
+        " {of}.index_select(dim, i.reshape(1)) or {of}.gather(dim, index)."
+    ),
+    "numbers": (
+        "The number picks from a Python list of numbers: make `{of}` a tensor once, torch.tensor({of}), and"
+        " index that without reading the number, .index_select(0, i.reshape(1)); or {back}look it"
+        " up{where}."
+    ),
+    "python": (
+        "The number picks from `{of}`, which is a list, dict or text of Python's: {back}look it up{where}."
+    ),
+}
 ON_ARRAYS = (
     "The line works on numpy's arrays, which Dynamo traces as tensors: call the function that does it in the"
     " caller (before the compiled call where it makes constants), or put torch.compiler.disable on it; where"

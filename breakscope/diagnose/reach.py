@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Sequence
 from itertools import pairwise, takewhile
+from typing import Literal
 
 from breakscope.diagnose import checks, kinds, restated, uses
 from breakscope.diagnose.becomes import is_array, is_tensor, values_of
@@ -369,6 +370,7 @@ def seen(sources: Sources, file: str, position: Position | None, use: Use) -> Se
         is_flat=mask == 1,
         numpy=kinds.numpy_in(around[-1], around),
         kept=kinds.single_kept(around[-1], around),
+        picked=_picked(around, use),
         is_hook=_is_hook(around),
         caught=_caught(around),
     )
@@ -388,6 +390,25 @@ def _rank(text: str, around: Sequence[ast.AST]) -> int | None:
         return kinds.rank(ast.parse(text, mode="eval").body, around)
     except SyntaxError:
         return None
+
+
+def _picked(around: Sequence[ast.AST], use: Use) -> tuple[str, Literal["tensor", "numbers", "python"]] | None:
+    """What a number picks an element of, and of which kind that was."""
+    text = ast.unparse(around[-1]) if isinstance(around[-1], ast.Subscript) else use.taker
+    try:
+        node: ast.AST = ast.parse(text, mode="eval").body
+    except SyntaxError:
+        return None
+    if not isinstance(node, ast.Subscript):
+        return None
+    holder, _, items = (kinds.of(node.value, around) or "").partition(" ")
+    name = ast.unparse(node.value)
+    if holder == "tensor":
+        return name, "tensor"
+    if holder in ("list", "tuple") and items in ("of int", "of float"):
+        return name, "numbers"
+    is_python = holder in ("list", "tuple", "dict", "ModuleList", "ModuleDict", "defaultdict", "deque", "str")
+    return (name, "python") if is_python else None
 
 
 def _is_hook(around: Sequence[ast.AST]) -> bool:

@@ -172,6 +172,8 @@ class Seen:
         is_flat: whether the mask is known to have one dimension.
         numpy: what in its expression was numpy's, and ``array`` or the name of a number's type.
         kept: an attribute in its expression that is a tensor of one whole number; else empty.
+        picked: what it picks an element of, as source, and ``tensor``, ``numbers`` for a list of them or
+            ``python`` for other lists and dicts; None where that is not known.
         is_hook: whether its function is registered as a hook of a module.
         caught: the line of the handler in the same function that catches what is raised there; else 0.
     """
@@ -180,5 +182,6 @@ class Seen:
     is_flat: bool = False
     numpy: tuple[str, str] | None = None
     kept: str = ""
+    picked: tuple[str, Literal["tensor", "numbers", "python"]] | None = None
     is_hook: bool = False
     caught: int = 0

@@ -128,6 +128,25 @@ def descend(x):
     return x
 
 
+NAMES = ["a", "b", "c"]
+
+
+@torch.compile
+def named(x, weights):
+    i = x.argmax().item()
+    return weights[1, i]
+
+
+@torch.compile
+def scaled(x, numbers=(1.0, 2.0, 3.0)):
+    return x * numbers[x.argmax().item()]  # of numbers
+
+
+@torch.compile
+def told(x, names):
+    return x, names[int(x.argmax())]  # of texts
+
+
 net = torch.compile(Net())
 for _ in range(3):
     net(torch.ones(2, 4))
@@ -135,6 +154,9 @@ for _ in range(3):
     reset(torch.ones(2, 3, 4), torch.tensor([[True, False, True], [False, False, True]]))
     checked(torch.ones(3))
     descend(torch.ones(3))
+    named(torch.ones(3), torch.ones(2, 3))
+    scaled(torch.ones(3))
+    told(torch.ones(3), NAMES)
 """
 
 
@@ -153,3 +175,7 @@ def test_advice_fits_what_the_names_were(warm: WarmScans, tmp_path: Path) -> Non
     assert "(the mask as rows[..., None])" in said["rows"]
     assert "caught in the same function (line 39)" in said["caught"]
     assert "done = done | (x.sum() < 1)" in said["stop"]
+    assert "torch.tensor(numbers)" in said["of numbers"]
+    assert "picks from `names`, which is a list, dict or text of Python's" in said["of texts"]
+    (read,) = (one for one in report.findings if one.location.source == "i = x.argmax().item()")
+    assert "weights.index_select(dim, i.reshape(1))" in str(read.advice)
