@@ -29,7 +29,7 @@ _OF_PYTHON = (
 # What is made of its parts and of nothing else.
 _MADE_OF_PARTS = (
     *(ast.Attribute, ast.Subscript, ast.Slice, ast.Compare, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.List),
-    *(ast.ListComp, ast.comprehension, ast.BoolOp),
+    *(ast.ListComp, ast.SetComp, ast.comprehension, ast.BoolOp),
 )
 _SIGNS = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
 _LIBRARIES = ("torch", "np", "numpy", "F")  # their functions compute with what they are given

@@ -256,7 +256,7 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
     ),
     (
         ("BS107",),
-        r"`<unknown module>\.Tensor\.\w+\.?`",
+        r"`<unknown module>\.(Tensor|Parameter|Buffer)\.\w+\.?`",
         (
             "The method was taken off its tensor before the graph broke further on in the same expression:"
             " repair that break, or give its value a name in a line of its own."

@@ -119,8 +119,16 @@ def use_of(
         use = Use(shape, _short(around[-1] if around else None), mask=mask)
     else:
         use = _of_place(around, code, callers)
+    if use.shape == "filter" and made_of:  # the whole list is to be made there
+        made_of = begins.arguments(_to_comprehension(around), callers)
     own = entered and not callers
     return _in_loops(replace(use, arguments=made_of, own=own), around, callers, code)
+
+
+def _to_comprehension(around: Sequence[ast.AST]) -> Sequence[ast.AST]:
+    """The nodes to the comprehension around a place, which is the last of them."""
+    ends = [at for at, node in enumerate(around) if isinstance(node, ast.ListComp | ast.SetComp)]
+    return around[: ends[-1] + 1] if ends else around
 
 
 def _selecting(node: ast.AST) -> str:

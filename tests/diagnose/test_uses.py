@@ -592,6 +592,32 @@ def larger(x, a, b):
 """
 
 
+FILTERED = """\
+def left(known, scores, target):
+    kept = []
+    for i in range(len(scores)):
+        kept.append([k for k in known[i] if k != target[i].item()])
+    return kept
+
+
+def matched(cost, most):
+    cost = cost.clone()
+    while cost.numel() > 0:
+        if cost.min() > most:
+            break
+        cost = cost[1:]
+"""
+
+
+def test_what_a_list_and_a_loop_are_made_of_has_all_arguments_in_it(tmp_path: Path) -> None:
+    file = tmp_path / "filtered.py"
+    file.write_text(FILTERED)
+    use = use_of(Sources(), str(file), (4, 49, 4, 65), 4, code="BS102", entered=True)
+    assert (use.shape, use.arguments) == ("filter", ("known", "scores", "target"))
+    use = use_of(Sources(), str(file), (11, 11, 11, 28), 11, code="BS101", entered=True)
+    assert use.arguments == ("cost", "most")
+
+
 def test_numbers_that_python_made_a_tensor_of_are_found_through_names_and_callers(tmp_path: Path) -> None:
     file = tmp_path / "made.py"
     file.write_text(MADE)
