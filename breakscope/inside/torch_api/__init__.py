@@ -105,6 +105,12 @@ ACCESSES: dict[str, Access] = {
             "what entering a region takes is not scaled to the steps of the script",
         ),
         _since_29(
+            "no_torch_function",
+            "torch._C:DisableTorchFunction",
+            "modes of the script's own would see that we read a tensor's dtype",
+            "of which kind names are at a break is not known",
+        ),
+        _since_29(
             "hold_device",
             "torch.cuda:_sleep",
             "keeps the device busy in a few steps, so that what it has to do there is timed without pauses",

@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+from breakscope.inside.torch_api import available, get
+
 _MOST = 200  # of one function
 
 
@@ -21,9 +23,15 @@ def kinds_of(translator: Any) -> dict[str, str]:
     is guarded, traced or kept by asking; a name that Dynamo does not tell of is left out.
     """
     found: dict[str, str] = {}
+    if not available("no_torch_function"):
+        return found
     asked = set(translator.f_code.co_names)
     for name, tracker in list(translator.symbolic_locals.items())[:_MOST]:
-        with contextlib.suppress(Exception):  # a tracker says in whatever way it likes that it cannot tell
+        # Without modes of torch functions: the script's own would see that dtypes are read.
+        with (
+            get("no_torch_function")(),
+            contextlib.suppress(Exception),
+        ):  # a tracker says in whatever way it likes that it cannot tell
             value = _value(tracker)
             found[name] = _of_tracker(tracker) if value is _UNKNOWN else _of_value(value)
             if value is not _UNKNOWN:
@@ -61,8 +69,11 @@ def _of_tracker(tracker: Any) -> str:
 
 
 def _of_value(value: Any) -> str:
-    if isinstance(value, torch.Tensor):
-        return f"tensor {_short(value.dtype)} {value.ndim}"
+    # By its type alone: an object may have a __class__ that runs code, and a tensor of a class of its own
+    # answers for its dtype and dimensions itself.
+    if issubclass(type(value), torch.Tensor):
+        own = type(value) not in (torch.Tensor, torch.nn.Parameter)
+        return "tensor" if own else f"tensor {_short(value.dtype)} {value.ndim}"
     kind = type(value).__name__
     if type(value).__module__ == "numpy":
         return f"numpy {'array' if kind == 'ndarray' else kind}"
@@ -77,13 +88,13 @@ def _short(dtype: Any) -> str:
 
 def _attributes(value: Any, asked: set[str]) -> Iterator[tuple[str, str]]:
     """What an object holds itself, by name: nothing that asks its class or runs its code."""
-    if isinstance(value, torch.Tensor | types.ModuleType | type):
+    if issubclass(type(value), torch.Tensor | types.ModuleType | type):
         return
     try:
         held = dict(object.__getattribute__(value, "__dict__"))
     except AttributeError:
         return
-    if isinstance(value, torch.nn.Module):
+    if issubclass(type(value), torch.nn.Module):
         for kept in ("_parameters", "_buffers", "_modules"):
             held.update(held.get(kept) or {})
     yield from ((name, _of_value(held[name])) for name in asked & held.keys())
