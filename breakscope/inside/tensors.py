@@ -22,8 +22,16 @@ def on_host(tensor: torch.Tensor) -> torch.Tensor:
     """
     with torch.no_grad():
         copied = tensor.detach().clone(memory_format=torch.preserve_format).cpu()
-        holds_others = type(copied).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__
-        return copied if holds_others else copied.as_subclass(torch.Tensor)
+        return copied if _holds_others(copied) else copied.as_subclass(torch.Tensor)
+
+
+def _holds_others(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is of a class that computes with tensors that it wraps."""
+    return type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__
+
+
+def _is_unfolded(tensor: torch.Tensor) -> bool:
+    return _holds_others(tensor) and hasattr(tensor, "__tensor_flatten__")
 
 
 def flatten(
@@ -35,7 +43,11 @@ def flatten(
         take: what to make of a tensor instead of a copy.
     """
     if isinstance(value, torch.Tensor):
-        yield path, take(value)
+        held = value.__tensor_flatten__()[0] if take is on_host and _is_unfolded(value) else None
+        # A DTensor and its kin are not loaded elsewhere: their class, their shape, and what they hold.
+        yield path, take(value) if held is None else f"{type(value).__qualname__} {tuple(value.shape)}"
+        for name in held or ():
+            yield from flatten(getattr(value, name), f"{path}.{name}")
     elif isinstance(value, Mapping):
         for key, item in value.items():
             yield from flatten(item, f"{path}[{key!r}]", take)
