@@ -11,13 +11,15 @@ from breakscope.diagnose.guard_paths import line_of_temporary
 from breakscope.diagnose.origins import Origin, Size, origin
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.recompile_advice import call_of, is_specialized, of_generation, of_group
-from breakscope.diagnose.recompiles import Cause
+from breakscope.diagnose.recompiles import Cause, what_it_does
 from breakscope.report.model import Finding, Guard
 
 # A number that comes of a size is one of the shape's own, and so are strides.
 _ITEM = re.compile(r"(?P<of>[\w.]+(\[[^\]]+\])*)\[\d+\]")
 _NEAR = 4  # lines between a check and its raise
 _LARGEST = 1 << 40
+_MOST_NAMED = 3
+_A_SECOND = 2  # values: after the second a number may be symbolic
 _SIZED = ("size", "symbolic_shape", "int_value", "stride")
 _HANDED_ON = ("dtype", "identity")
 _MODES = ("global_state", "requires_grad", "dispatch_keys")
@@ -60,13 +62,13 @@ def linked(
     for finding in (*_same_expression(sites), *_read_at_breaks(again, sites, places)):
         changed[finding.fingerprint] = finding
     left = [one for one in again if one.finding.fingerprint not in changed]
-    for finding in (*_groups(left), *_limits(made, recompiles)):
+    for finding in (*_groups(left, places), *_limits(made, recompiles)):
         changed[finding.fingerprint] = finding
     left = [one for one in left if one.finding.fingerprint not in changed]
     for finding in _compiled_alone(left, sites):
         changed[finding.fingerprint] = finding
     made = [changed.get(finding.fingerprint, finding) for finding in made]
-    return _called_from(_never_dynamic(_told(made)), again, places)
+    return _called_from(_with_others(_never_dynamic(_told(made)), again), again, places)
 
 
 def _told(made: Sequence[Finding]) -> list[Finding]:
@@ -90,6 +92,40 @@ def _never_dynamic(made: Sequence[Finding]) -> list[Finding]:
         return finding
 
     return [without_marks(finding) for finding in made]
+
+
+def _with_others(made: Sequence[Finding], again: Sequence[_Again]) -> list[Finding]:
+    """The findings; what saves the compile for a size does not where another guard fails at that call."""
+    passed = {one.finding.fingerprint: {v[0] for v in one.origin.values} for one in again if one.origin}
+
+    def with_others(finding: Finding) -> Finding:
+        if finding.code != "BS201" or "dynamic" not in (finding.advice or ""):
+            return finding
+        others = [
+            one.guard.source
+            for one in made
+            if one.location == finding.location and one.caused_by is None and _stays(one.guard) and one.guard
+        ]
+        names = list(dict.fromkeys(name for name in others if name is not None))[:_MOST_NAMED]
+        if not names:
+            return finding
+        named = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+        if set(names) <= passed.get(finding.fingerprint, set()):
+            said = f"But {named} changed at the same call, so that one is compiled all the same"
+        else:
+            said = f"Where {named} changed at the same call as well, that is compiled all the same"
+        return replace(finding, advice=f"{(finding.advice or '').rstrip('.')}. {said}")
+
+    return [with_others(finding) for finding in made]
+
+
+def _stays(guard: Guard | None) -> bool:
+    """Whether a guard fails whatever is dynamic: at another object, or at a number that is a constant."""
+    if guard is None or guard.resumed:
+        return False
+    if guard.cause in ("int_value", "float_value"):
+        return len(guard.values) > _A_SECOND
+    return guard.cause in ("container", "constant_value", "module_attribute", "identity", "type")
 
 
 def _called_from(made: Sequence[Finding], again: Sequence[_Again], places: Places) -> list[Finding]:
@@ -309,7 +345,7 @@ def _breaks_at(site: Finding, file: str, line: int) -> bool:
 # -- recompiles that one difference between calls explains --------------------------------------------
 
 
-def _groups(again: Sequence[_Again]) -> Iterable[Finding]:
+def _groups(again: Sequence[_Again], places: Places) -> Iterable[Finding]:
     """Findings of one size that changed, or of one mode: what comes first on the way in is their cause."""
     grouped: dict[tuple[object, ...], list[_Again]] = {}
     for one in again:
@@ -326,7 +362,7 @@ def _groups(again: Sequence[_Again]) -> Iterable[Finding]:
                 continue  # two arguments that change together are two causes
             (root,) = passed
         if key[0] == "size" and _are_several(members) and not _is_specialized(root):
-            yield replace(root.finding, advice=_of_size(root, members))
+            yield replace(root.finding, advice=_of_size(root, members, places))
         if key[0] == "items":
             guard = root.finding.guard
             name = "" if guard is None else guard.source or ""
@@ -373,7 +409,7 @@ def _whole_number(value: str | None) -> int:
     return int(value) if value is not None and value.isdecimal() else 0
 
 
-def _of_size(root: _Again, members: Sequence[_Again]) -> str:
+def _of_size(root: _Again, members: Sequence[_Again], places: Places) -> str:
     guard, seen = root.finding.guard, root.origin
     assert guard is not None
     assert seen is not None
@@ -382,7 +418,8 @@ def _of_size(root: _Again, members: Sequence[_Again]) -> str:
         sizes = (member.origin.sizes[0] for member in members if member.origin is not None)
         came = tuple(str(value) for size in sizes for value in (size.old, size.new))
     functions = len({_function(member) for member in members})
-    return of_group(seen, _together(seen), functions, list(dict.fromkeys(came)))
+    does = what_it_does(root.cause, places)
+    return of_group(seen, _together(seen), functions, list(dict.fromkeys(came)), does)
 
 
 def _together(seen: Origin) -> list[Size]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -61,6 +62,9 @@ class Origin:
         kept_static: whether the script says, where it calls or defines, that sizes are to stay static.
         opaque: arguments that are objects: what they hold is not compared.
         entry: what was called; other: what was called for the earlier compile.
+        equal: sizes of the earlier call that are as large as the first of ``sizes``, and did not go with it.
+        rivals: sizes that the guard's value can come of as well as of the first of ``sizes``.
+        used: names that the scope of the call uses.
     """
 
     direct: bool
@@ -76,6 +80,9 @@ class Origin:
     kept_static: bool = False
     opaque: tuple[str, ...] = ()
     other: str = ""
+    equal: tuple[str, ...] = ()
+    rivals: tuple[Size, ...] = ()
+    used: frozenset[str] = frozenset()
 
 
 def origin(found: Collected, old: str | None, new: str | None, guard: Guard, places: Places) -> Origin | None:
@@ -115,6 +122,9 @@ def origin(found: Collected, old: str | None, new: str | None, guard: Guard, pla
         where=where,
         entry=second["entry"]["name"],
         other=first["entry"]["name"],
+        equal=tuple(_equal(sizes[0], before, after, names)) if sizes else (),
+        rivals=tuple(_rivals(sizes, guard)) if guarded is None else (),
+        used=_used(second.get("caller"), places),
         within=tuple((one["file"], one["line"], one["name"]) for one in second.get("within", ())),
         by=by,
         caller=caller,
@@ -154,10 +164,68 @@ def _keeps_static(file: str, entry: str, places: Places) -> bool:
     return places.sources.mentions(file, _NOT_DYNAMIC) and not is_plain
 
 
-def _likeness(size: Size, guard: Guard) -> tuple[int, bool]:
+def _likeness(size: Size, guard: Guard) -> tuple[int, bool, bool]:
     """How well a size that differed explains the guard's: a padded one has one of its two values."""
     same = (str(size.old) == guard.expected) + (str(size.new) == guard.actual)
-    return same, size.dimension == guard.dimension
+    return same, may_come_of(guard, [size]), size.dimension == guard.dimension
+
+
+_LARGEST_STRIDE = 64
+
+
+def may_come_of(guard: Guard, sizes: Sequence[Size]) -> bool:
+    """Whether a guarded size changed as sizes do, multiplied: in proportion, by as much, or by a stride."""
+    if guard.expected is None or guard.actual is None or not (guard.expected + guard.actual).isdecimal():
+        return False
+    before, after = int(guard.expected), int(guard.actual)
+    old, new = math.prod(size.old for size in sizes), math.prod(size.new for size in sizes)
+    if before * new == after * old or after - before == new - old:
+        return True
+    for small, large in (((before, after), (old, new)), ((old, new), (before, after))):
+        for stride in range(2, _LARGEST_STRIDE):
+            near = [abs(whole - part * stride) < 2 * stride for part, whole in zip(small, large, strict=True)]
+            moved = (large[1] - large[0]) - stride * (small[1] - small[0])
+            if all(near) and abs(moved) < stride:
+                return True
+    return False
+
+
+def _rivals(sizes: Sequence[Size], guard: Guard) -> Iterator[Size]:
+    """Of sizes that changed in another way than the first one those that explain the guard's too."""
+    for size in sizes[1:]:
+        if (size.old, size.new) != (sizes[0].old, sizes[0].new) and may_come_of(guard, [size]):
+            yield size
+
+
+def _equal(
+    size: Size, before: Mapping[str, tuple[str, Any]], after: Mapping[str, tuple[str, Any]], names: _Names
+) -> Iterator[str]:
+    """Sizes that one graph would take for the same as another one, as they are equal where it is made."""
+    for path, (kind, held) in before.items():
+        now_kind, now = after.get(path, ("", None))
+        if not kind == now_kind == "tensor" or len(held["shape"]) != len(now["shape"]):
+            continue
+        for dimension, (old, new) in enumerate(zip(held["shape"], now["shape"], strict=True)):
+            if old == size.old > 1 and new != size.new:
+                yield f"dimension {dimension} of {names.of(path)[0]}"
+
+
+def _used(caller: Event | None, places: Places) -> frozenset[str]:
+    """The names in the function, or at the top of the script, that makes a call."""
+    around = _around(caller, places)
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+    scope = next((node for node in reversed(around) if isinstance(node, functions)), None)
+    left: list[ast.AST] = [scope or around[0]] if around else []
+    found = set()
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.Name):
+            found.add(node.id)
+        elif isinstance(node, ast.arg):
+            found.add(node.arg)
+        if node is scope or not isinstance(node, functions):
+            left += ast.iter_child_nodes(node)
+    return frozenset(found)
 
 
 def _signature(found: Collected, cid: str | None) -> Event | None:
@@ -248,11 +316,15 @@ def _is_key(item: ast.expr) -> bool:
 
 
 def _parsed_call(caller: Event | None, places: Places) -> ast.Call | None:
+    return next((node for node in reversed(_around(caller, places)) if isinstance(node, ast.Call)), None)
+
+
+def _around(caller: Event | None, places: Places) -> Sequence[ast.AST]:
+    """The nodes around a call, from the outside; none where its place is not known."""
     if caller is None or None in (caller["end_line"], caller["column"], caller["end_column"]):
-        return None
+        return ()
     position = (caller["line"], caller["column"], caller["end_line"], caller["end_column"])
-    around = places.sources.around(caller["file"], position)
-    return next((node for node in reversed(around) if isinstance(node, ast.Call)), None)
+    return places.sources.around(caller["file"], position)
 
 
 def _compared(signature: Event) -> dict[str, tuple[str, Any]]:

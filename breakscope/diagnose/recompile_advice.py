@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from types import MappingProxyType
 
 from breakscope.diagnose.becomes import Kind
 from breakscope.diagnose.guard_advice import TENSORS, remedy
 from breakscope.diagnose.guard_uses import Taken
-from breakscope.diagnose.origins import Origin, Size
+from breakscope.diagnose.origins import Origin, Size, may_come_of
 from breakscope.report.model import Guard
 
 _UNKNOWN = Taken()
@@ -107,12 +109,14 @@ def call_of(origin: Origin) -> str:
 # -- sizes ------------------------------------------------------------------------------------------------
 
 
-def of_group(origin: Origin, sizes: Sequence[Size], functions: int, seen: Sequence[str]) -> str:
+def of_group(
+    origin: Origin, sizes: Sequence[Size], functions: int, seen: Sequence[str], does: Taken = _UNKNOWN
+) -> str:
     """What to do where several functions are compiled again because one size of one call changed.
 
     Args:
         sizes: those of the call that changed together, one or more; seen: the values that came.
-        functions: how many there are.
+        functions: how many there are; does: what the first of them does with the size.
     """
     size = sizes[0]
     others = [one.argument for one in sizes[1:] if one.argument != size.argument]
@@ -120,20 +124,54 @@ def of_group(origin: Origin, sizes: Sequence[Size], functions: int, seen: Sequen
     came = ", ".join(seen[:_SEVERAL]) + ("…" if len(seen) > _SEVERAL else "")
     again = "several parts of one function" if functions == 1 else f"{functions} functions"
     said = (
-        f"dimension {size.dimension} of {size.argument}{too}, of {call_of(origin)}, came with {came}, and"
-        f" {again} are compiled again for it"
+        f"dimension {size.dimension} of {size.argument}{too}{_or(origin)}, of {call_of(origin)}, came with"
+        f" {came}, and {again} are compiled again for it"
     )
-    if _SPECIAL_SIZES & set(seen):
+    if _is_apart(size, seen):
         return f"Torch compiles sizes 0 and 1 apart from all others: {said}, once each. {_apart(size)}"
-    also = ", and the others alike," if others else ""
-    call = _mark(size.argument, sorted({one.dimension for one in sizes if one.argument == size.argument}))
-    mark = f" ({call}{also} before the call reaches what stands before the first graph break)"
+    marks = _marks(sizes)
+    also = ", and the others alike, each at its own dimension," if len(marks) > _SEVERAL else ""
+    call = _listed(marks[: 1 if also else _SEVERAL]) + also
+    front = "before the call reaches what stands before the first graph break"
+    can_mark = all(one.named for one in sizes) and origin.by is None
+    if origin.equal and can_mark:
+        how = f"call {call} before the call, as {_taken_for_one(origin)}"
+    else:
+        mark = f" ({call} {front})" if can_mark else ""
+        how = f"pass dynamic=True to torch.compile, {_how_far(origin, does)}{mark}"
+    apart = " Sizes 0 and 1 are compiled apart all the same." if _SPECIAL_SIZES & set(seen) else ""
     return (
-        f"{said[:1].upper()}{said[1:]}, once each: pass dynamic=True to torch.compile, which saves all of"
-        f" it{mark if size.named and origin.by is None else ''}, or {_pad(size)}. After the second"
-        " size torch makes it dynamic by"
-        " itself"
+        f"{said[:1].upper()}{said[1:]}, once each: {how}, or {_pad(size)}.{apart} After the second"
+        " size torch makes it dynamic by itself"
     )
+
+
+def _is_apart(size: Size, seen: Sequence[str]) -> bool:
+    """Whether a size of 0 or 1 is why it was compiled again, and no second size of many."""
+    others = [value for value in seen if value not in _SPECIAL_SIZES]
+    ones = _SPECIAL_SIZES & {str(size.old), str(size.new), *seen}
+    return bool(ones) and len(others) < _A_SECOND
+
+
+def _or(origin: Origin) -> str:
+    """Another size that explains as much, where that is not an argument's own."""
+    rival = next(iter(origin.rivals), None)
+    return "" if rival is None else f" (or {rival.dimension} of {rival.argument}, which changed too)"
+
+
+def _taken_for_one(origin: Origin) -> str:
+    was = "was" if len(origin.equal) == 1 else "were"
+    equal = _listed(origin.equal[:_SEVERAL])
+    return f"{equal} {was} as large at first, and dynamic=True takes equal sizes for one"
+
+
+def _how_far(origin: Origin, does: Taken) -> str:
+    """What dynamic=True saves, of a size that several functions are compiled again for."""
+    if asks := does.needed(_ASKS):
+        return f"which saves it, but {asks} asks for it, and each side is compiled apart"
+    if origin.equal:
+        return f"and make the first call with sizes that differ: {_taken_for_one(origin)}"
+    return "which saves it unless the code branches on it or makes a Python number of it"
 
 
 def of_generation(origin: Origin) -> str:
@@ -202,11 +240,14 @@ def _may_follow(guard: Guard, number: tuple[str, str, str]) -> bool:
 
 
 def _follows_one(guard: Guard, origin: Origin) -> bool:
-    """Whether a guarded size grew where one of the call grew, or shrank where one shrank."""
+    """Whether a guarded size changed as one of the call did, or as the product of two."""
     if guard.cause != "size" or not all(map(_is_count, (guard.expected, guard.actual))):
         return True
-    grew = int(guard.actual or 0) > int(guard.expected or 0)
-    return any((size.new > size.old) == grew for size in origin.sizes)
+    if origin.direct:
+        grew = int(guard.actual or 0) > int(guard.expected or 0)
+        return any((size.new > size.old) == grew for size in origin.sizes)
+    alone_or_two = (*((size,) for size in origin.sizes), *combinations(origin.sizes, 2))
+    return any(may_come_of(guard, some) for some in alone_or_two)
 
 
 def _is_count(value: str | None) -> bool:
@@ -278,11 +319,14 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
         )
     if not origin.direct or origin.by is not None:
         return (
-            f"{guard.source} has its size from dimension {size.dimension} of {size.argument}{_whole(origin)}:"
+            f"{guard.source} has its size from dimension {size.dimension} of {size.argument}{_or(origin)}"
+            f"{_whole(origin)}:"
             f" pass dynamic=True to torch.compile, or {_pad(size)}. It is one compile: after the second size"
             " torch makes it dynamic"
         )
-    marks = _marks(origin.sizes)
+    unnamed = list(dict.fromkeys(_whole_argument(one) for one in origin.sizes if not one.named))
+    names = _free_names(unnamed, origin.used)
+    marks = _marks(origin.sizes, names)
     other = f"; or {_pad(size)}"
     numbers = [name for name, *both in origin.values if {*map(_kind, both)} <= {"int", "float"}]
     if numbers:
@@ -291,28 +335,40 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
     elif len(marks) > _SEVERAL:
         how = "pass dynamic=True to torch.compile"
     else:
-        marks = [_PLACE.sub("x", mark) for mark in marks]
-        unnamed = list(dict.fromkeys(_whole_argument(one) for one in origin.sizes if not one.named))
-        each = "a name" if len(unnamed) == 1 else "names"
-        each = "the name x" if unnamed == ["argument 1"] else each
-        name = f"give what is passed as {_listed(unnamed)} {each}, and " if unnamed else ""
-        how = f"{name}call {_listed(marks)} before the call at {origin.where}"
+        given = " and ".join(
+            f"what is passed as {one} {'a name' if names[one] == one else f'the name {names[one]}'}"
+            for one in unnamed
+        )
+        how = f"{f'give {given}, and ' * bool(given)}call {_listed(marks)} before the call at {origin.where}"
+    asks = does.needed(_ASKS)
+    sides = f"; {asks} asks for the size, and each side is compiled apart" if asks else ""
+    equal = f"; but {_taken_for_one(origin)}" if origin.equal and how.startswith("pass dynamic=True") else ""
     kept = "where dynamic=False or mark_static holds for this call, take that out; " * origin.kept_static
     return (
         f"{kept}{how}: it saves the compile for the second"
-        f" size (torch makes a dimension dynamic by itself then){other}"
+        f" size (torch makes a dimension dynamic by itself then){sides}{equal}{other}"
     )
 
 
-def _marks(sizes: Sequence[Size]) -> list[str]:
+def _free_names(arguments: Sequence[str], used: frozenset[str]) -> dict[str, str]:
+    """A name for each argument that has none where it is passed: its own, or one that is not used there."""
+    names: dict[str, str] = {}
+    for one in arguments:
+        own = [one] if one.isidentifier() else []
+        others = ("x", "y", "z", *(f"x{number}" for number in range(len(used) + len(arguments))))
+        taken = {*used, *names.values()}
+        names[one] = next(name for name in (*own, *others) if name not in taken)
+    return names
+
+
+def _marks(sizes: Sequence[Size], names: Mapping[str, str] = MappingProxyType({})) -> list[str]:
     """A call for each argument: sizes that change together save nothing where only one of them is marked."""
     dimensions: dict[str, set[int]] = {}
     for size in sizes:
-        dimensions.setdefault(size.argument, set()).add(size.dimension)
+        whole = _whole_argument(size)
+        argument = size.argument if size.named else names.get(whole, whole) + size.argument[len(whole) :]
+        dimensions.setdefault(argument, set()).add(size.dimension)
     return [_mark(argument, sorted(which)) for argument, which in dimensions.items()]
-
-
-_PLACE = re.compile(r"\bargument 1\b")
 
 
 def _whole_argument(size: Size) -> str:

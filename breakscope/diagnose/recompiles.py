@@ -206,7 +206,7 @@ def _advice(found: Collected, cause: Cause, places: Places) -> str:
     """What to do, led back to the outermost calls: of its first recompile, and of what did not fit."""
     first = (cause.recompiles or cause.refused)[0]
     seen = origin(found, cause.failure.compile_id, first.compile_id, cause.guard, places)
-    does = _taken(cause, places)
+    does = what_it_does(cause, places)
     times = len(cause.recompiles) + len(cause.refused)
     said = advice(cause.guard, seen, times, does, side=_side(cause))
     if cause.frame.file.endswith("external_utils.py"):
@@ -232,7 +232,7 @@ _RANGES = (
 )
 
 
-def _taken(cause: Cause, places: Places) -> Taken:
+def what_it_does(cause: Cause, places: Places) -> Taken:
     """What the functions at work, the compiled one and those inlined, do with the guarded value."""
     stack = [(frame.file, frame.line) for frame in cause.failure.user_stack]
     at_work = dict.fromkeys([(cause.frame.file, cause.frame.line), *stack])

@@ -32,7 +32,7 @@ from breakscope.diagnose.guards import (
     without_old,
 )
 from breakscope.diagnose.origins import Origin, Size
-from breakscope.diagnose.recompile_advice import advice
+from breakscope.diagnose.recompile_advice import advice, of_group
 from breakscope.project.sources import Sources
 from breakscope.report.model import Frame, Guard, GuardCause
 
@@ -585,6 +585,91 @@ def test_a_size_comes_of_one_of_the_call_only_where_both_grew(expected: str, act
     text = f"tensor 'losses' size mismatch at index 0. expected {expected}, actual {actual}"
     guard = replace(classify(read(text), function="reduce"), values=(expected, actual))
     assert said in advice(guard, origin, 1)
+
+
+def sized(*sizes: Size, **changes: Any) -> Origin:
+    """Two calls between which sizes differed, of arguments that are guarded themselves."""
+    call = Origin(
+        direct=True, same_call=False, sizes=sizes, values=(), modes=(), where="train.py:9", entry="f"
+    )
+    return replace(call, **changes)
+
+
+def of_size(name: str, *sizes: str) -> Guard:
+    text = f"tensor '{name}' size mismatch at index 0. expected {sizes[0]}, actual {sizes[1]}"
+    return replace(classify(read(text), function="f"), values=sizes)
+
+
+def test_dynamic_is_not_said_to_save_what_equal_sizes_or_a_branch_have_compiled(tmp_path: Path) -> None:
+    """Torch takes sizes that are equal at the first call for one, and a mark keeps them apart."""
+    size, equal = Size("det", 0, 4, 5), ("dimension 1 of det",)
+    plain, marked = (of_group(sized(size, equal=one), [size], 1, ["4", "5"]) for one in ((), equal))
+    assert "which saves it unless the code branches on it or makes a Python number of it" in plain
+    assert (
+        "call torch._dynamo.maybe_mark_dynamic(det, 0) before the call, as dimension 1 of det was" in marked
+    )
+    assert "pass dynamic=True" not in marked
+    unnamed = replace(size, named=False)
+    said = of_group(sized(unnamed, equal=equal), [unnamed], 1, ["4", "5"])
+    assert "and make the first call with sizes that differ: dimension 1 of det was as large at first" in said
+    file = tmp_path / "net.py"
+    file.write_text("def f(det):\n    if det.shape[0] % 4:\n        det = det + 1\n    return det\n")
+    does = taken(Sources(), of_size("det", "4", "5"), [(str(file), 1)])
+    said = of_group(sized(size), [size], 1, ["4", "5"], does)
+    assert "but a branch (line 2) asks for it, and each side is compiled apart" in said
+    said = advice(of_size("det", "4", "5"), sized(size), 1, does)
+    assert "; a branch (line 2) asks for the size, and each side is compiled apart; or pad" in said
+
+
+def test_a_second_size_is_no_matter_of_a_size_of_one_that_came_later() -> None:
+    size = Size("x", 0, 2, 3)
+    said = of_group(sized(size), [size], 5, ["2", "3", "1"])
+    assert "pass dynamic=True" in said
+    assert "Sizes 0 and 1 are compiled apart all the same." in said
+
+
+def test_each_of_several_arguments_is_marked_at_its_own_dimension() -> None:
+    sizes = [Size("out", 2, 4, 5), Size("y[1]", 1, 4, 5)]
+    said = of_group(sized(*sizes), sizes, 1, ["4", "5"])
+    assert "maybe_mark_dynamic(out, 2) and torch._dynamo.maybe_mark_dynamic(y[1], 1) before" in said
+    sizes += [Size("y[2]", 1, 4, 5), Size("y[3]", 0, 4, 5)]
+    said = of_group(sized(*sizes), sizes, 1, ["4", "5"])
+    assert "maybe_mark_dynamic(out, 2), and the others alike, each at its own dimension," in said
+
+
+def test_what_is_passed_gets_a_name_that_its_caller_does_not_use() -> None:
+    sizes = (Size("y", 0, 4, 5), Size("y", 0, 4, 5, named=False), Size("argument 2", 1, 4, 5, named=False))
+    said = advice(of_size("y", "4", "5"), sized(*sizes, used=frozenset({"x", "y"})), 1)
+    marks = " and ".join(f"torch._dynamo.maybe_mark_dynamic({one})" for one in ("y, 0", "z, 0"))
+    given = "Give what is passed as y the name z and what is passed as argument 2 the name x0, and call"
+    assert said.startswith(given)
+    assert marks.replace(" and ", ", ") + " and torch._dynamo.maybe_mark_dynamic(x0, 1) before" in said
+    said = advice(of_size("y", "4", "5"), sized(sizes[1]), 1)
+    assert said.startswith("Give what is passed as y a name, and call torch._dynamo.maybe_mark_dynamic(y, 0)")
+
+
+@pytest.mark.parametrize(
+    ("came", "sizes", "said"),
+    [
+        (("8", "23"), (Size("out", 2, 8, 16),), "No size of the call at train.py:9 changed"),
+        (("2", "4"), (Size("det", 0, 14, 15),), "No size of the call at train.py:9 changed"),
+        (("8", "12"), (Size("ids", 1, 8, 12),), "has its size from dimension 1 of ids of the call"),
+        (("32", "63"), (Size("wave", 1, 64, 127),), "has its size from dimension 1 of wave of the call"),
+        (("8", "18"), (Size("a", 0, 2, 3), Size("b", 1, 4, 6)), "has its size from"),
+    ],
+)
+def test_a_size_inside_is_led_back_only_to_one_that_it_can_come_of(
+    came: tuple[str, str], sizes: tuple[Size, ...], said: str
+) -> None:
+    assert said in advice(of_size("h", *came), sized(*sizes, direct=False), 1)
+
+
+def test_another_size_that_explains_as_much_is_named() -> None:
+    rival = (Size("pixels", 0, 2, 3),)
+    said = advice(
+        of_size("h", "8", "12"), sized(Size("ids", 1, 8, 12), *rival, direct=False, rivals=rival), 1
+    )
+    assert "dimension 1 of ids (or 0 of pixels, which changed too) of the call" in said
 
 
 def test_a_size_of_one_that_a_number_decides_is_one_more_graph() -> None:
