@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from breakscope.diagnose import becomes, uses
@@ -30,6 +30,9 @@ _NEEDS: dict[Kind, str] = {
 _CALCULATES: tuple[Kind, ...] = ("arithmetic", "bound", "math")
 
 
+_OF_TORCH = re.compile(r"(F|torch|nn\.functional)\.")
+
+
 @dataclass(frozen=True, slots=True)
 class Taken:
     """Where a guarded value ends.
@@ -39,6 +42,7 @@ class Taken:
         fills: whether something is put into it, where it is a container; loops: whether a loop runs over it.
         grows: whether more is put behind what it holds, so that it is longer at each call.
         is_varied: whether it is the function's own ``*args``.
+        caches: whether something is put into it only where it is not there yet.
         set_by: the class whose ``__init__`` alone sets it; empty where it is set elsewhere too.
         made: the first line on which the function itself makes it, where a break hands it on.
     """
@@ -49,6 +53,7 @@ class Taken:
     loops: bool = False
     grows: bool = True
     is_varied: bool = False
+    caches: bool = False
     set_by: str = ""
     made: int = 0
 
@@ -67,6 +72,22 @@ class Taken:
     def needs(self) -> str:
         """``a branch (line 13), a range (line 20)``: what needs a Python number; else empty."""
         return self.needed(tuple(_NEEDS))
+
+    @property
+    def compared(self) -> str:
+        """``line 13``: where Python's min or max compares it; else empty."""
+        line = next((getattr(end.taker, "lineno", 0) for end in self.ends if end.kind == "bound"), 0)
+        return f"line {line}" if line else ""
+
+    @property
+    def given(self) -> str:
+        """``an argument of F.dropout (line 7)``: the call of torch's that takes it; else empty."""
+        for end in self.ends:
+            match end.way[-2:], end.taker:
+                case [ast.Call(), ast.keyword()], ast.Call(func=ast.Attribute() as called) as call:
+                    if _OF_TORCH.match(ast.unparse(called)):
+                        return f"an argument of {ast.unparse(called)} (line {call.lineno})"
+        return ""
 
     @property
     def picked(self) -> str:
@@ -98,17 +119,41 @@ def taken(sources: Sources, guard: Guard, at_work: Sequence[tuple[str, int]]) ->
     """
     ways = [way for file, line in at_work if (way := _way(sources, file, line))]
     found = [end for at, way in enumerate(ways) for end in _ends(guard, way, inlined=at > 0)]
-    fills = not ways or any(_fills(way, guard.source or "") for way in ways)
+    every = [*ways, *_others(ways, guard)]
+    fills = not ways or any(_fills(way, guard.source or "") for way in every)
     return Taken(
         tuple(found),
         of_module=not any(map(_is_plain_class, ways[:1])),
         fills=fills,
         loops=any(_is_looped(way[-1], guard.source or "") for way in ways),
-        grows=not ways or any(_grows(way[-1], guard.source or "") for way in ways),
+        grows=not ways or any(_grows(way[-1], guard.source or "") for way in every),
+        caches=any(_caches(way[-1], guard.source or "") for way in every),
         is_varied=any(_takes_any(way[-1], guard.source or "") for way in ways[:1]),
         set_by=_set_by(ways, guard.source or ""),
         made=_made(ways[0], guard.source or "") if ways and guard.resumed else 0,
     )
+
+
+def _others(ways: Sequence[Sequence[ast.AST]], guard: Guard) -> list[tuple[ast.AST, ...]]:
+    """The other functions of the first one's file, which a container in a global is for as well."""
+    if not ways or "G['" not in guard.expression:
+        return []
+    functions = (node for node in ast.walk(ways[0][0]) if isinstance(node, ast.FunctionDef))
+    return [(ways[0][0], node) for node in functions if all(node is not way[-1] for way in ways)]
+
+
+def _caches(function: ast.AST, name: str) -> bool:
+    """Whether a function puts something into a container where it asked that it is not in there."""
+    for test in (node for node in ast.walk(function) if isinstance(node, ast.If)):
+        asks = re.search(rf"\bnot in {re.escape(name)}(?![\w.\[])", ast.unparse(test.test))
+        inside = (use for body in test.body for use in uses.uses(body, name))
+        if asks and any(isinstance(use[-2], ast.Subscript) and _is_stored(use[-2]) for use in inside):
+            return True
+    return False
+
+
+def _is_stored(place: ast.Subscript) -> bool:
+    return isinstance(place.ctx, ast.Store)
 
 
 def _made(way: Sequence[ast.AST], name: str) -> int:
@@ -134,7 +179,7 @@ def _takes_any(function: ast.AST, name: str) -> bool:
 
 def _grows(function: ast.AST, name: str) -> bool:
     """Whether a function appends to a container, or hands it on to what may do so."""
-    for use in uses.uses(function, name):
+    for use in _uses_before(function, name):
         match use[-3:]:
             case [ast.Call(), ast.Attribute(attr=attr), _] if uses.KEEPS.match(attr):
                 return True
@@ -152,15 +197,33 @@ def _set_by(ways: Sequence[Sequence[ast.AST]], name: str) -> str:
     attribute = re.fullmatch(r"self\.(\w+)", name)
     if owner is None or attribute is None:
         return ""
-    begins = [one for one in owner.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"]
-    inside = {id(node) for one in begins for node in ast.walk(one)}
+    modules = {id(way[0]): way[0] for way in ways}.values()
+    inside, others = (
+        {id(node) for one in begins for node in ast.walk(one)} for begins in _begins(modules, owner)
+    )
     sets = [
         node
-        for module in {id(way[0]): way[0] for way in ways}.values()
+        for module in modules
         for node in ast.walk(module)
         if isinstance(node, ast.Attribute) and node.attr == attribute[1] and isinstance(node.ctx, ast.Store)
     ]
-    return owner.name if sets and all(id(node) in inside for node in sets) else ""
+    # What another class calls self is another object.
+    own = [node for node in sets if id(node) not in others or ast.unparse(node.value) != "self"]
+    return owner.name if own and all(id(node) in inside for node in own) else ""
+
+
+def _begins(modules: Iterable[ast.AST], owner: ast.ClassDef) -> tuple[list[ast.AST], list[ast.AST]]:
+    """The ``__init__`` of a class, and those of the other classes that are not its bases."""
+    bases = {ast.unparse(base) for base in owner.bases}
+    own: list[ast.AST] = []
+    others: list[ast.AST] = []
+    for one in (node for module in modules for node in ast.walk(module) if isinstance(node, ast.ClassDef)):
+        begins = [part for part in one.body if isinstance(part, ast.FunctionDef) and part.name == "__init__"]
+        if one is owner:
+            own += begins
+        elif one.name not in bases:
+            others += begins
+    return own, others
 
 
 def _is_looped(function: ast.AST, name: str) -> bool:
@@ -171,13 +234,16 @@ def _is_looped(function: ast.AST, name: str) -> bool:
 
 
 # What makes something of a container, and leaves it as it is.
-_ASKS = re.compile(r"(len|enumerate|zip|range|sum|sorted|set|list|tuple|min|max|any|all)$")
+_ASKS = re.compile(
+    r"(len|enumerate|zip|range|sum|sorted|set|list|tuple|min|max|any|all"
+    r"|tensor|as_tensor|asarray|array|(Long|Float)Tensor|stack|cat|concat|hstack|vstack)$"
+)
 _DEEP = 3  # functions that a container is handed through
 
 
 def _fills(way: Sequence[ast.AST], name: str, depth: int = 0) -> bool:
     """Whether a function puts something into a container, or hands it on to what may do so."""
-    for use in uses.uses(way[-1], name):
+    for use in _uses_before(way[-1], name):
         match use[-3:]:
             case [ast.Call(func=method), ast.Attribute(attr=attr) as asked, _] if method is asked:
                 if uses.KEEPS.match(attr):
@@ -188,6 +254,16 @@ def _fills(way: Sequence[ast.AST], name: str, depth: int = 0) -> bool:
             case [_, ast.Subscript(ctx=ast.Store()), _]:
                 return True
     return False
+
+
+def _uses_before(function: ast.AST, name: str) -> Iterator[tuple[ast.AST, ...]]:
+    """Where a function reads a name, up to where it gives another value to it."""
+    again = (one for one in getattr(function, "body", ()) if isinstance(one, ast.Assign))
+    ends = next((one for one in again if name in map(ast.unparse, one.targets)), None)
+    last = getattr(ends, "end_lineno", None)
+    for use in uses.uses(function, name):
+        if last is None or getattr(use[-1], "lineno", 0) <= last:
+            yield use
 
 
 def _may_fill(call: ast.Call, given: ast.AST, way: Sequence[ast.AST], depth: int) -> bool:

@@ -29,6 +29,7 @@ _FUNCTIONS = re.compile(
     r"(?:^| )(?:a |not a )?function$|builtin_function_or_method|\bcode$|functools\.partial"
 )
 _INDEX = re.compile(r"\.item\(\) == ")  # of ``x[i]``, where i is a tensor of one number on the CPU
+_EQUAL = re.compile(r"(?P<of>[^=<>!%*+]+\.size\(\d+\)) == (?P<other>[^=<>!%*+]+\.size\(\d+\))")
 _VARIABLE = re.compile(r"environ\._data\[b?'(?P<name>[^']*)'\]")
 _HELD = re.compile(r"^len\(.*\._(?P<what>buffers|parameters|modules|\w+_hooks)\)")
 _STATE = re.compile(r"dict\.keys\(.*\['(?P<key>step|t|n|count|i|iter)'\] == ")
@@ -193,6 +194,8 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
             f"pass {guard.source} as a tensor (torch.from_numpy) with torch._dynamo.maybe_mark_dynamic(…,"
             f" {guard.dimension}): an array cannot be marked"
         )
+    if "_base" in (guard.source or "") and (said := _equal_sizes(guard)):
+        return said
     if origin is None or "stride(" in (guard.expected or ""):  # which no size of the call says
         return remedy(guard)
     if _CACHE.search(guard.source or ""):
@@ -430,6 +433,19 @@ def _at(origin: Origin) -> str:
     return f" at {origin.where}" if origin.where else ""
 
 
+def _equal_sizes(guard: Guard) -> str | None:
+    """Of two sizes that were equal where a graph was made, which takes them for one then."""
+    sides = _EQUAL.fullmatch(guard.expected or "")
+    if sides is None or sides["of"] == sides["other"]:
+        return None
+    base = "; they are what views are of: pass .clone() of each view, or one tensor for all of them"
+    return (
+        f"{sides['of']} and {sides['other']} were equal at first, so torch takes them for one,"
+        " with dynamic=True as well, until they differ: that is one compile more, made once"
+        f"{base if '_base' in sides['of'] else ''}"
+    )
+
+
 def _decided_by_value(guard: Guard, origin: Origin, number: tuple[str, str, str], does: Taken) -> str:
     name, old, new = number
     if does.is_range:
@@ -479,9 +495,9 @@ def _value(guard: Guard, origin: Origin | None, times: int, does: Taken) -> str:
             " value torch treats a float as symbolic"
         )
     if "None" in kinds:
-        return _optional(guard, does)
+        return _optional(guard, does, origin)
     if kinds == {"True", "False"}:
-        return _flag(guard, name)
+        return _flag(guard, name, origin)
     if kinds == {"str"}:
         return (
             f"each text in {name} is a version ({_seen(guard)} were seen): for a few that come again that is"
@@ -493,6 +509,16 @@ def _value(guard: Guard, origin: Origin | None, times: int, does: Taken) -> str:
         return f"pass {name} always as one type: {_seen(guard)} are versions of their own"
     if ".param_groups[" in name or guard.cause == "constant_value":
         return remedy(guard)
+    return _number(guard, origin, times, does)
+
+
+def _number(guard: Guard, origin: Origin | None, times: int, does: Taken) -> str:
+    name = guard.source or "the value"
+    if keyed := does.needed(("key",)):
+        return (
+            f"look up in the caller what {name} is the key of, and pass in what comes of it: {keyed} asks for"
+            f" it, so no tensor can take its place, and each value ({_seen(guard)} were seen) is compiled"
+        )
     if guard.cause == "int_value" and (why := _always_constant(guard, does)):
         return f"{why}, compiled for each value ({_seen(guard)} were seen), and dynamic=True does not help"
     given = origin is not None and any(one == name for one, _, _ in origin.values)
@@ -501,7 +527,8 @@ def _value(guard: Guard, origin: Origin | None, times: int, does: Taken) -> str:
         return (
             f"nothing to do for a second value: torch treats {name} as symbolic from then on (0 and 1"
             " apart where it is a size). To save this compile, pass dynamic=True to torch.compile, which"
-            " does so where no branch of the code tells the two apart, or keep the value the same"
+            " does so where no branch, the code's or (of a size) torch's own, tells the two apart, or keep"
+            " the value the same"
         )
     if times <= 1 or (guard.cause == "float_value" and len(guard.values) <= _A_SECOND):
         return _second_float(guard, name, what, does)
@@ -517,7 +544,7 @@ def _constant(guard: Guard, name: str, does: Taken) -> str:
     if guard.cause == "float_value" and (asks := does.needed(_ASKS)):
         return _sides(guard, name, asks)
     return (
-        f"the code needs {name} as a constant ({does.needs or _CONSTANTS}), so"
+        f"the code needs {name} as a constant ({does.needs or does.given or _CONSTANTS}), so"
         f" each value is compiled, and dynamic=True does not help ({_seen(guard)} were seen): keep the values"
         f" few, or do in the caller what needs {name}, and pass what it gives as tensors"
     )
@@ -537,11 +564,16 @@ def _second_float(guard: Guard, name: str, what: str, does: Taken) -> str:
     )
 
 
-def _flag(guard: Guard, name: str) -> str:
+def _flag(guard: Guard, name: str, origin: Origin | None) -> str:
     if item := _ITEM.fullmatch(name):
         return (
             f"{item['of']} holds flags, and each pattern of them that comes is a version: pass them as one"
             " tensor of bools, or ask in the caller what is needed of them"
+        )
+    if origin is not None and origin.same_call and not origin.direct:
+        return (
+            f"{name} is a flag, and one call{_at(origin)} runs this function with True and with False: a"
+            " version for each is normal, made once, unless an argument of that call can decide it"
         )
     is_global = _GLOBAL.search(guard.expression)
     same = "leave it as it is while the program runs" if is_global else "pass the same at every call"
@@ -621,7 +653,7 @@ def _stays_constant(guard: Guard) -> bool:
     return len(later) > 1
 
 
-def _optional(guard: Guard, does: Taken) -> str:
+def _optional(guard: Guard, does: Taken, origin: Origin | None = None) -> str:
     name = guard.source or "the argument"
     if name.endswith(".grad"):
         return (
@@ -633,6 +665,16 @@ def _optional(guard: Guard, does: Taken) -> str:
         )
     if does.made:
         return _handed_on(guard, does)
+    if any("Generator" in value for value in guard.values):
+        return (
+            f"{name} is a torch.Generator at some calls and None at others: a version for each is normal."
+            " To save one, pass one at every call; or draw in the caller what it is for, and pass that"
+        )
+    if origin is not None and origin.same_call and not origin.direct:
+        return (
+            f"one call{_at(origin)} runs this function with {name} and without: a version for each is normal,"
+            " made once"
+        )
     return (
         f"{name} is there at some calls and None at others: a version with it and one without is normal for"
         " an"
@@ -739,6 +781,11 @@ def _int_attribute(guard: Guard, name: str, does: Taken) -> str:
         )
     if does.is_calculated:
         return f"make {name} {buffer}: it is only calculated with, and min or max of it is clamp{symbolic}"
+    if does.needs and not does.needed(_ASKS):
+        return (
+            f"{does.needs} asks for {name}, so no tensor can take its place there: calculate in the caller"
+            f" what needs it, and pass that in{symbolic}"
+        )
     if does.needs:
         sided = ", and each side of a branch stays a version" * is_module
         return (
@@ -774,9 +821,15 @@ def _float_attribute(guard: Guard, name: str, does: Taken) -> str:
             " a tensor from then on, a version for each, made once"
         )
     if len(guard.values) <= _A_SECOND:
+        compares = f"torch.maximum or clamp where Python's min or max compares it ({does.compared})"
+        save = (
+            f"keep it in the caller, or make it a tensor, with {compares}"
+            if does.compared
+            else "make it a tensor where it is only calculated with"
+        )
         return (
             f"nothing to do for a second value: torch treats the float {name} as symbolic from then on. To"
-            " save this compile, make it a tensor where it is only calculated with"
+            f" save this compile, {save}"
         )
     if asks := does.needed(_ASKS):
         return _sides(guard, name, asks)
@@ -848,7 +901,7 @@ def _object(guard: Guard, origin: Origin | None, does: Taken) -> str:
             f" neutral value for what is not there: each set of keys is a version ({_seen(guard)})"
         )
     if guard.cause == "type" and "None" in guard.values:
-        return _optional(guard, does)
+        return _optional(guard, does, origin)
     is_missing = guard.cause == "container" and set(guard.values) <= {"present", "missing"}
     if (is_missing or guard.cause in ("type", "identity")) and (guard.source or "").startswith("self."):
         return (
@@ -884,7 +937,7 @@ def _unrolled(guard: Guard, does: Taken) -> str | None:
     if does.fills or guard.cause != "container" or not re.search(r"\d+ items?", guard.expected or ""):
         return None
     if not does.loops:
-        if len(guard.values) < _SEVERAL or not (guard.source or "").isidentifier():
+        if guard.expected == "0 items" or not (guard.source or "").isidentifier():
             return None
         return (
             f"each number of items in {guard.source} ({_seen(guard)}) is a version: keep it the same, or pass"
@@ -909,6 +962,20 @@ def _filled(guard: Guard, does: Taken) -> str | None:
             f"calls pass another number of arguments by place ({_seen(guard)} in {guard.source}): a version"
             " for each way to call it is normal, made once. To save one, call it in one way"
         )
+    if guard.cause == "container" and does.caches:
+        return (
+            f"{guard.source} is filled by the code itself where it lacks a key: make one call in eager for"
+            " each key that will come before the first compiled call, or make what it holds in the caller"
+            f" ({_seen(guard)} were seen)"
+        )
+    is_own = (
+        guard.cause == "container" and _GLOBAL.search(guard.expression) and "item" in (guard.actual or "")
+    )
+    if is_own and does.fills and does.grows and len(guard.values) > 1 and guard.expected != "0 items":
+        return (
+            f"the code puts something into {guard.source} at each call, and each length is a version"
+            f" ({_seen(guard)} were seen): return that and append in the caller"
+        )
     is_listed = guard.cause == "container" and re.fullmatch(r"\d+ items?", guard.actual or "")
     if is_listed and not does.grows and (item := _ITEM.fullmatch(guard.source or "")):
         return (
@@ -930,6 +997,11 @@ def _of_kind(guard: Guard) -> str | None:
         return (
             f"{guard.source} holds whole numbers at one call and floats at another: two kinds of data, and a"
             " version for each is normal, made once. Where the same is meant, convert it before the call"
+        )
+    if guard.cause == "rank" and len(guard.values) == _A_SECOND and (guard.source or "").startswith("self."):
+        return (
+            f"let {guard.source} begin with as many dimensions as it has later ({_seen(guard)} were seen): a"
+            " version for each is made once, as where a model makes it anew at its first call"
         )
     if guard.cause in ("rank", "dtype") and len(guard.values) == _A_SECOND:
         # Who calls decides: two callers, or autocast that is on at some calls only.
@@ -968,6 +1040,13 @@ def _gradient(guard: Guard, origin: Origin | None) -> str | None:
             f"this function is called by {origin.other} and {origin.entry}, by one with {guard.source} that"
             " needs a gradient: a version for each is normal, made once; to save one, repair the break"
             " because of which it is compiled on its own"
+        )
+    if origin is not None and not origin.direct and not origin.modes:
+        return (
+            f"{guard.source} needs a gradient at some runs of this function and none at others{_at(origin)},"
+            " as a state does that begins as zeros and is then computed: a version for each is normal, made"
+            " once. To save one, let it begin with requires_grad, or repair the break that makes this function"
+            " a compile of its own"
         )
     if origin is not None and not origin.direct:
         return (

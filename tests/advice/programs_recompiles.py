@@ -127,6 +127,14 @@ RECOMPILES: tuple[Followed, ...] = (
     ),
     calls(
         "BS201",
+        "as large as another size at first",
+        r"maybe_mark_dynamic\(y, 0\) before the call, as dimension 1 of y was as large",
+        "@torch.compile\ndef f(x):\n    h = x * 2\n    print('here')\n    return h.sum(-1)\nfor n in (3, 2, 4):\n    y = torch.ones(n, 3)\n    say(f(y))\n",
+        ("    say(f(y))", "    torch._dynamo.maybe_mark_dynamic(y, 0)\n    say(f(y))"),
+        ("    print('here')\n", ""),
+    ),
+    calls(
+        "BS201",
         "a module's input",
         MARK.format("y, 0"),
         "net = torch.compile(nn.Sequential(nn.Linear(3, 3), nn.ReLU()))\nfor n in (2, 3, 4):\n    y = torch.ones(n, 3)\n    say(net(y))\n",

@@ -78,6 +78,22 @@ def test_all_that_one_length_has_compiled_again_is_one_cause(scan: Scan) -> None
 
 
 @torch
+def test_a_size_is_not_saved_where_another_guard_fails_at_the_call(scan: Scan) -> None:
+    report = scan("""
+        import torch
+
+        @torch.compile
+        def f(x, p):
+            return torch.nn.functional.dropout(x, p)
+
+        for n, p in ((2, 0.1), (3, 0.1), (3, 0.2), (3, 0.3)):
+            f(torch.ones(n), p)
+    """)
+    said = "Where p changed at the same call as well, that is compiled all the same"
+    assert said in str(only(report, "BS201").advice)
+
+
+@torch
 def test_lists_show_causes_and_count_what_follows(scan: Scan) -> None:
     # Where torch makes the size dynamic, one compile more is expected, and not among the findings.
     report = scan(LENGTHS.replace("torch.compile(Net())", "torch.compile(Net(), dynamic=False)"))

@@ -781,6 +781,85 @@ def test_what_compiled_code_does_with_a_value_decides_what_is_said_of_it(
     assert any(one in text for one in said.split("|")), text
 
 
+VALUES = """
+import math
+import torch
+cache = {}
+log = []
+def note(text):
+    log.append(text)
+class Other:
+    def __init__(self, mode):
+        self.mode = mode
+class Net:
+    def __init__(self, mode):
+        self.mode, self.table = mode, {0.1: 1}
+    def f(self, x, ids, depth, rate, key):
+        self.level = max(self.level, 0.5) + math.sqrt(self.t)
+        if key not in cache:
+            cache[key] = torch.ones(2)
+        ids = torch.as_tensor(ids)
+        ids.append(3)
+        return x + self.table[depth] + F.dropout(x, p=rate) * cache[key]
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "values", "cause", "said"),
+    [
+        ("depth", ("0.1", "0.3"), "float_value", "Look up in the caller what depth is the key of"),
+        (
+            "rate",
+            ("0.1", "0.2", "0.3"),
+            "float_value",
+            "constant (an argument of F.dropout (line 20)), so each",
+        ),
+        ("self.t", ("0", "1"), "module_attribute", "calculate in the caller what needs it, and pass that in"),
+        ("self.level", ("0.1", "0.2"), "module_attribute", "min or max compares it (line 15)"),
+        ("self.mode", ("True", "False"), "module_attribute", "self.mode is set in __init__ alone"),
+        (
+            "cache",
+            ("0 items", "2 items", "1 item"),
+            "container",
+            "is filled by the code itself where it lacks",
+        ),
+        ("log", ("4 items", "6 items"), "container", "The code puts something into log at each call"),
+        ("ids", ("4 items", "5 items", "6 items"), "container", "Each number of items in ids"),
+        ("ids", ("4 items", "5 items"), "container", "Each number of items in ids"),
+        ("g", ("torch._C.Generator", "None"), "type", "or draw in the caller what it is for"),
+        ("self.grid", ("1", "5"), "rank", "Let self.grid begin with as many dimensions as it has later"),
+    ],
+)
+def test_what_is_said_of_a_value_goes_with_its_use(
+    tmp_path: Path, source: str, values: tuple[str, ...], cause: GuardCause, said: str
+) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(VALUES)
+    expression = f"G['{source}']" if source in ("cache", "log") else source
+    guard = Guard(expression, source, values[0], values[1], cause, values=values)
+    does = taken(Sources(), guard, [(str(file), 14)])
+    assert said in advice(guard, None, len(values) - 1, does)
+
+
+def test_what_differs_within_one_call_is_not_led_back_to_its_mode() -> None:
+    inside = sized(direct=False, same_call=True, other="f")
+    needs = Guard("c", "cells[0]", "True", "False", "requires_grad", values=("True", "False"))
+    assert "as a state does that begins as zeros and is then computed" in advice(needs, inside, 1)
+    assert "follows the mode of the call" in advice(needs, replace(inside, modes=("grad mode",)), 1)
+    flag = Guard("c", "use_cache", "True", "False", "constant_value", values=("True", "False"))
+    assert "one call at train.py:9 runs this function with True and with False" in advice(flag, inside, 1)
+    given = Guard("c", "pooled", "None", "torch.Tensor", "type", values=("None", "torch.Tensor"))
+    assert "runs this function with pooled and without" in advice(given, inside, 1)
+
+
+def test_views_of_tensors_that_were_equal_at_first_are_to_be_copies() -> None:
+    expected = "tracks[4].box._base.size(0) == tracks[0].box._base.size(0)"
+    guard = Guard("e", "tracks[4].box._base", expected, "5 and 4", "symbolic_shape", dimension=0)
+    said = advice(guard, sized(values=(("self.frame", "3", "4"),)), 1)
+    assert "were equal at first, so torch takes them for one" in said
+    assert "pass .clone() of each view" in said
+
+
 def test_a_gradient_that_is_missing_is_no_argument() -> None:
     guard = Guard("p.grad", "params[3].grad", "a tensor", "None", "type", values=("a tensor", "None"))
     assert "given None by zero_grad()" in advice(guard, None, 1)
