@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from breakscope import catalog
-from breakscope.diagnose import records
 from breakscope.diagnose.collect import Collected, Event, FrameRef
 from breakscope.diagnose.outcome import Outcome
 from breakscope.diagnose.places import Places
@@ -44,12 +43,12 @@ def findings(found: Collected, places: Places, outcome: Outcome, timing: Timing 
     """What compiling itself has to say, the worst first."""
     latest = {(event["number"]): event for event in found.compiling}
     made: dict[str, Finding] = {}
-    named: set[tuple[str, str]] = set()
+    named: set[Location] = set()
     for event in latest.values():
         finding = _of_compile(event, places, outcome)
         if finding is not None:
             made.setdefault(finding.fingerprint, finding)
-            named.add(_function(event))
+            named.add(_function(event, places))
     return [*made.values(), *_of_run(found, places, outcome, timing, named)]
 
 
@@ -60,9 +59,10 @@ def unfinished(found: Collected) -> Event | None:
     return max(under_way, key=lambda event: event["seconds"], default=None)
 
 
-def _function(event: Event) -> tuple[str, str]:
+def _function(event: Event, places: Places) -> Location:
+    """The function of an event: many classes of one file have a ``forward``, told apart by its line."""
     frame = event["frame"]
-    return frame["file"], records.unresumed(frame["name"])
+    return places.definition(frame["file"], frame["line"], frame["name"], frame["qualname"])
 
 
 def _of_compile(event: Event, places: Places, outcome: Outcome) -> Finding | None:
@@ -112,14 +112,14 @@ def _of_run(
     places: Places,
     outcome: Outcome,
     timing: Timing | None,
-    named: set[tuple[str, str]],
+    named: set[Location],
 ) -> list[Finding]:
     """Compiles that ended and took most of the run, of functions of which nothing was said yet."""
-    by_function: dict[tuple[str, str], list[Event]] = defaultdict(list)
+    by_function: dict[Location, list[Event]] = defaultdict(list)
     for event in found.metrics:
         frame = event.get("frame")
         if frame and event["metrics"].get("duration_us"):
-            by_function[frame["file"], records.unresumed(frame["name"])].append(event)
+            by_function[_function(event, places)].append(event)
     if not by_function:
         return []
     spent = {key: sum(_duration(event) for event in events) for key, events in by_function.items()}

@@ -216,6 +216,6 @@ def _why_size(guard: Guard, made: str) -> str:
     if guard.dimension == 0 and before.isdecimal() and after.isdecimal() and int(after) < int(before):
         said = f"a smaller size ({after} after {before}), after which torch takes any: {made}"
         # What a break hands on is no batch.
-        batch = "; if it is an epoch's last batch, drop_last=True of the DataLoader leaves it out"
+        batch = "; if it is an epoch's last batch of a DataLoader, drop_last=True leaves it out"
         return said if " from line " in (guard.source or "") else said + batch
     return f"a second size of dimension {guard.dimension}, after which torch takes any: {made}"

@@ -497,6 +497,8 @@ def _compiled_alone(again: Sequence[_Again], sites: Sequence[Finding]) -> Iterab
             continue  # a size or a mode of the call explains it
         if seen is None or not seen.within or guard is None or not seen.same_call:
             continue  # what differs from call to call is guarded without the break as well
+        if _goes_on(one, guard):
+            continue
         site = None if _is_passed(guard, seen) else _around(seen.within, sites)
         if site is not None:
             what = one.finding.location.function
@@ -505,6 +507,13 @@ def _compiled_alone(again: Sequence[_Again], sites: Sequence[Finding]) -> Iterab
             yield _follows(
                 one.finding, site, f"{runs}. Without that break {what} is compiled as part of what calls it"
             )
+
+
+def _goes_on(one: _Again, guard: Guard) -> bool:
+    """Whether a number that an object keeps differs from call to call too: one that counts does."""
+    steps = {again.step for again in (*one.cause.recompiles, *one.cause.refused)}
+    numbers = [value for value in guard.values if value.lstrip("-").replace(".", "", 1).isdecimal()]
+    return guard.cause == "module_attribute" and len(numbers) == len(guard.values) and len(steps) > 1
 
 
 def _around(within: Sequence[tuple[str, int, str]], sites: Sequence[Finding]) -> Finding | None:

@@ -26,6 +26,14 @@ _SAME = ("BS116", "BS117", "BS119", "BS120", "BS140", "BS141", "BS190", "BS191")
 # Libraries whose own code runs in C, on arrays: nobody rewrites a line of theirs.
 _ARRAYS = ("numpy", "pandas", "pyarrow", "scipy", "sklearn", "polars", "xarray", "cv2", "PIL")
 
+# Selections that become Python's list, whose length no setting makes known.
+_LISTED = re.compile(r"\b(where|nonzero|unique|masked_select)\(.*\.tolist\(", re.DOTALL)
+_SELECTED = re.compile(r"\bmasked_select\(")
+_COMPREHENSION = re.compile(r"\.<locals>\.<\w+>.*$")
+_OF_NUMPY = re.compile(
+    r"\b(?:np|numpy)\.(?P<outer>ceil|floor)\((?:np|numpy)\.(?P<inner>log|log2|log10|log1p|sqrt|exp)\("
+)
+
 # What measures a model is no part of it.
 _MEASURES = ("torchmetrics", "torcheval", "ignite")
 
@@ -56,7 +64,7 @@ class Theirs:
         drop: what the source calls the rate of skipped layers; sites: how many its function has.
         compiled: whether the caller's line is compiled itself, so that the call can be taken out of that.
         under: how many sites of its package that line leads to; runs_model: whether it calls a module, and
-            no function of the library.
+            no function of the library. source: the statement that the site is in.
     """
 
     file: str
@@ -70,6 +78,7 @@ class Theirs:
     under: int = 1
     runs_model: bool = True
     line: str = ""
+    source: str = ""
 
     @property
     def module(self) -> str | None:
@@ -146,6 +155,8 @@ def advice(code: str, shape: Shape, theirs: Theirs, turns: str = "") -> str | No
             " Where the same is computed without it, breakscope fix --with COMMAND asks a command for that,"
             " proves it and keeps it as an overlay; else leave it."
         )
+    if (why := _of_no_setting(code, theirs)) is not None:
+        return f"{_whose(theirs)}, {why}, so no setting helps: {_ways(theirs)}."
     if (code, shape) in _ASKED:
         what = "how many there are" if code == "BS105" else "the number"
         return f"{_whose(theirs)}, where a branch asks for {what}, so no setting helps: {_ways(theirs)}."
@@ -162,6 +173,19 @@ def advice(code: str, shape: Shape, theirs: Theirs, turns: str = "") -> str | No
     return f"{_whose(theirs)}: {_eagerly(theirs) or _around(theirs)}."
 
 
+def _of_no_setting(code: str, theirs: Theirs) -> str | None:
+    """Why a selection by data breaks with what captures it too; None where that may be of use."""
+    if code not in ("BS102", "BS105"):
+        return None
+    if _LISTED.search(theirs.source):
+        return "where what data selects becomes a list of Python's"
+    if _COMPREHENSION.search(theirs.function) and code == "BS105":
+        return "in a comprehension that selects another number of things in each of its turns"
+    if theirs.sites > 1 and code == "BS105" and _SELECTED.search(theirs.source):
+        return "where selections are held against each other, whose sizes torch does not know to be the same"
+    return None
+
+
 def _of_use(code: str, shape: Shape, theirs: Theirs) -> str | None:
     """What the value is for, where that leaves nothing to rewrite."""
     if theirs.package in _ARRAYS:
@@ -169,6 +193,9 @@ def _of_use(code: str, shape: Shape, theirs: Theirs) -> str | None:
         return f"{works}: {_outside(theirs)}, and pass tensors in."
     if code == "BS104":
         return _logging(theirs)
+    if code == "BS111" and (found := _OF_NUMPY.search(theirs.source)):
+        form = f"math.{found['outer']}(math.{found['inner']}(n))"
+        return f"{_whose(theirs)}, and {form} of Python's traces in place of numpy's: {_ways(theirs)}."
     if shape == "message":
         return f"{_whose(theirs)}, and only a message needs it: {_ways(theirs)}."
     if shape in ("index", "pick") and code == "BS102":
@@ -197,7 +224,7 @@ def _dropped(theirs: Theirs) -> str:
         return f"Set {rate} to 0 before the first call, or {one_by_one}."
     training = "" if "training" not in str(theirs.settings) else " eval() does not come here."
     return (
-        f"Layers are skipped at random, and the number that is drawn is compared even where {rate} is 0:"
+        f"Layers are skipped at random, and the number is drawn even where {rate} is 0:"
         " breakscope fix --unsafe rewrites that as an overlay (torch.where; later random numbers differ), or"
         f" {one_by_one}.{training}"
     )
@@ -257,16 +284,17 @@ def _ways(theirs: Theirs) -> str:
 
 def _eagerly(theirs: Theirs) -> str | None:
     """One break for a helper with several; a ``forward`` is too much to leave eager."""
-    name = theirs.function.rpartition(".")[2]
-    if theirs.sites < 2 or theirs.module is None or "<" in theirs.function:
+    function = _COMPREHENSION.sub("", theirs.function)
+    name = function.rpartition(".")[2]
+    sites = max(theirs.sites, 2 * (function != theirs.function))  # those that its function itself has, too
+    if sites < 2 or theirs.module is None or "<" in function:
         return None
     if name in ("forward", "__call__", "__init__"):
         return None
-    target = f"{theirs.module.rpartition('.')[2]}.{theirs.function}"
-    return (
-        f"leave all of {name} eager, which is one break in place of {theirs.sites}: {target} ="
-        f" torch.compiler.disable({target})"
-    )
+    target = f"{theirs.module.rpartition('.')[2]}.{function}"
+    several = f"in place of {sites}" if function == theirs.function else "for all that it has"
+    disabled = f"{target} = torch.compiler.disable({target})"
+    return f"leave all of {name} eager, which is one break {several}: {disabled}"
 
 
 def _around(theirs: Theirs) -> str:

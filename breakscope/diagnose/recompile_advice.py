@@ -1045,8 +1045,8 @@ def _gradient(guard: Guard, origin: Origin | None) -> str | None:
         return (
             f"{guard.source} needs a gradient at some runs of this function and none at others{_at(origin)},"
             " as a state does that begins as zeros and is then computed: a version for each is normal, made"
-            " once. To save one, let it begin with requires_grad, or repair the break that makes this function"
-            " a compile of its own"
+            " once. To save one, let it begin with requires_grad, or repair the break that makes this a"
+            " compile of its own"
         )
     if origin is not None and not origin.direct:
         return (

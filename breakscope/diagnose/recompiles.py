@@ -214,9 +214,23 @@ def _advice(found: Collected, cause: Cause, places: Places) -> str:
             said = _WRAPPED.format(f"{seen.other} and {seen.entry}")
         elif (cause.guard.cause, cause.guard.source) == ("type", "self"):
             said = _WRAPPED.format("Objects of several classes")
+    if _is_layout(cause.guard) and _defined(cause.frame, places).owner != "project":
+        is_passed = seen is not None and seen.direct
+        said = said if is_passed else _LAYOUT.format(cause.guard.source)
     if cause.guard.cause == "size" and "dynamic" in said and "number of" not in said:
         said += _RANGES * does.is_range
     return f"{said}. {_FORBIDDEN}" if first.raised else said
+
+
+_LAYOUT = (
+    "{} is laid out in another way by the library's own code around it (a transpose, a slice, an expand): a"
+    " version for each layout is normal, made once. To save one, repair the break because of which it"
+    " is compiled on its own"
+)
+
+
+def _is_layout(guard: Guard) -> bool:
+    return guard.cause == "stride" or "stride(" in (guard.expected or "")
 
 
 def _side(cause: Cause) -> str | None:

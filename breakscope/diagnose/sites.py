@@ -239,6 +239,7 @@ def _told(
             others.under,
             _runs_model(caller, stack),
             (caller.source or "").strip() if caller is not None else "",
+            source="" if standard else reach.statement(*at),
         )
     return ToldSite(
         use,

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from breakscope.report.model import Finding, Report
+import shlex
+
+from breakscope.report.model import Finding, Report, Run
 from breakscope.report.ranking import is_open
+from breakscope.view.text import harmless
 
 
 def answers(report: Report, report_argument: str) -> list[tuple[str, str]]:
     """(command, what it does) of those that would have something to try.
 
     Both run the script again, as one process: there is nothing to offer for an imported trace, for several
-    ranks, or for a script that did not come to its end.
+    ranks, or for a script that did not come to its end. One that failed may fail because it is compiled.
 
     Args:
         report_argument: how the report is named behind a command, with a blank in front; or nothing.
     """
+    if report.run.status == "script_error" and report.run.world_size == 1:
+        return _without_compile(report.run)
     if report.run.status != "ok" or report.run.world_size > 1:
         return []
     open_ = [finding for finding in report.findings if finding.suggestion is None and is_open(finding)]
@@ -24,6 +29,15 @@ def answers(report: Report, report_argument: str) -> list[tuple[str, str]]:
     if any(map(_may_be_remedied, open_)):
         steps.append((f"breakscope remedy{report_argument}", "keeps recompiles away, tried on the script"))
     return steps
+
+
+def _without_compile(run: Run) -> list[tuple[str, str]]:
+    if not run.script.endswith(".py"):
+        return []
+    command = harmless(shlex.join(["python", run.script, *run.argv]))
+    return [
+        (f"TORCHDYNAMO_DISABLE=1 {command}", "whether it fails uncompiled too; if not, compiled code does")
+    ]
 
 
 def _may_be_rewritten(finding: Finding) -> bool:

@@ -268,7 +268,8 @@ def _launches(report: Report) -> str | None:
     steps = report.totals.steps
     if not report.totals.sites or not calls or not steps or len(calls) < len(report.regions):
         return None
-    return f"{per_step(sum(calls), steps).replace(' a step', '')} graph launches a step"
+    made = per_step(sum(calls), steps).replace(" a step", "")
+    return f"{made} graph launch{'' if made == '1' else 'es'} a step"
 
 
 def _guards(report: Report) -> str | None:

@@ -126,6 +126,25 @@ def test_a_compile_of_layers_that_are_alike_is_told_sooner_and_says_what_it_hold
     assert run.findings([slow, call], lasted=15.0) == []
 
 
+def test_two_functions_of_one_name_in_a_file_are_two(run: Run) -> None:
+    run.file.write_text(
+        "class A:\n    def forward(self, x):\n        return x\n\n\n"
+        "class B:\n    def forward(self, x):\n        return x\n"
+    )
+    layers = {"path": "blocks", "name": "Block", "count": 12, "function": "net.py:Block.forward"}
+    events = [
+        run.compiled("forward", seconds)
+        | {
+            "cid": f"{number}/0",
+            "frame": {**run.frame("forward"), "qualname": f"{name}.forward", "line": line},
+        }
+        for number, (name, line, seconds) in enumerate((("A", 2, 1.0), ("B", 7, 7.0)))
+    ]
+    [finding] = run.findings([*events, {"t": "signature", "cid": "1/0", "alike": [layers]}], lasted=10.0)
+    assert (finding.location.function, finding.location.line) == ("B.forward", 7)
+    assert finding.reason.startswith("7 of the run's 10 s")
+
+
 def test_an_unrolled_loop_is_the_reason_and_no_second_finding(run: Run) -> None:
     events = [run.compiling("run", 3, 2_000, 22_992), run.compiled("run", 80.0)]
     assert [one.code for one in run.findings(events, step_ms=20.0, steps=3)] == ["BS401"]

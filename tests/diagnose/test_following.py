@@ -190,6 +190,43 @@ ALONE = """
 """
 
 
+COUNTED = """
+    import torch
+
+    class Cell(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.steps = 0
+
+        def forward(self, x):
+            self.steps += 1
+            return x * 2 if self.steps % 3 == 0 else x + 1
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cell = Cell()
+
+        def forward(self, x):
+            for _ in range(3):
+                x = self.cell(x)
+                print(end="")
+            return x
+
+    net = torch.compile(Net())
+    for _ in range(3):
+        net(torch.ones(3))
+"""
+
+
+@torch
+def test_what_counts_on_from_call_to_call_does_not_go_with_a_break(scan: Scan) -> None:
+    """Without the break each call of the whole is compiled for where the count stands."""
+    counter = next(one for one in causes(scan(COUNTED)) if one.guard and one.guard.source == "self.steps")
+    assert "self.steps" in str(counter.advice)
+    assert "do what is said there" not in str(counter.advice)
+
+
 @torch
 def test_what_is_compiled_by_itself_because_its_caller_broke_follows_from_that_break(scan: Scan) -> None:
     report = scan(ALONE)
@@ -380,7 +417,7 @@ def test_layers_that_a_library_skips_at_random_are_not_said_to_stay_at_a_rate_of
     library: Report,
 ) -> None:
     advice = str(only(library, "BS301").advice)
-    assert "compared even where config.encoder_layerdrop is 0" in advice
+    assert "drawn even where config.encoder_layerdrop is 0" in advice
     assert "breakscope fix --unsafe" in advice
 
 

@@ -415,6 +415,36 @@ def test_a_number_of_a_library_that_a_branch_asks_for_is_helped_by_no_setting() 
     assert "capture_scalar_outputs = True" in sized
 
 
+@pytest.mark.parametrize(
+    ("code", "function", "source", "said"),
+    [
+        ("BS105", "f", "i = torch.where(met)[0].tolist()", "becomes a list of Python's, so no setting helps"),
+        ("BS105", "M.embed.<locals>.<listcomp>", "x[m]", "so no setting helps"),
+        (
+            "BS105",
+            "M.embed.<locals>.<listcomp>",
+            "x[m]",
+            "leave all of embed eager, which is one break for all",
+        ),
+        ("BS105", "Loss.forward", "x = x.masked_select(m)", "held against each other"),
+        (
+            "BS111",
+            "M.forward",
+            "k = np.ceil(np.log1p(n)).astype('int')",
+            "math.ceil(math.log1p(n)) of Python's",
+        ),
+    ],
+)
+def test_what_no_setting_of_torch_helps_is_not_to_be_tried(
+    code: str, function: str, source: str, said: str
+) -> None:
+    """Tried on SpeechT5, Switch Transformers, ViLT: the runs ended in errors, or broke at the next line."""
+    theirs = Theirs("/lib/site-packages/lib/models.py", function, "train.py:8", source=source, sites=2)
+    text = str(library_advice.advice(code, "plain", theirs))
+    assert said in text
+    assert "Try torch._dynamo.config" not in text
+
+
 @pytest.mark.parametrize("called", ["np.lcm(a, b)", "np.zeros(n)"])
 def test_numpy_in_a_library_is_not_the_users_to_write_another_way(called: str) -> None:
     said = f'File "models.py", line 3, in forward: {called}'

@@ -9,7 +9,7 @@ from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import pytest
-from report_samples import BACKWARD, BRANCH, EVALUATION, HEALTHY, LAST_BATCH, SIZE
+from report_samples import BACKWARD, BRANCH, COSTS, EVALUATION, HEALTHY, LAST_BATCH, SIZE
 
 from breakscope.project.baseline import Baseline
 from breakscope.project.judge import accept, judge
@@ -171,3 +171,9 @@ def test_csv_has_their_reasons_in_columns() -> None:
     rows = list(csv.DictReader(io.StringIO(rendered("csv", MIXED))))
     assert [bool(row["expected"] or row["intended"]) for row in rows] == [False, True, True, True]
     assert [row["severity"] for row in rows] == ["warning", "info", "info", "info"]
+
+
+@pytest.mark.parametrize(("calls", "said"), [(1, " 1 graph launch a step"), (2, " 2 graph launches a step")])
+def test_one_launch_is_not_counted_as_several(calls: int, said: str) -> None:
+    regions = tuple(replace(one, calls=calls * COSTS.totals.steps) for one in COSTS.regions[:1])
+    assert said in terminal.render(replace(COSTS, regions=regions), width=200, color=False)

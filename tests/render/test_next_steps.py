@@ -46,3 +46,11 @@ def test_what_was_tried_or_is_meant_to_be_so_is_not_offered_again():
 @pytest.mark.parametrize("run", [{"status": "unknown"}, {"status": "killed"}, {"world_size": 2}])
 def test_a_script_that_cannot_be_run_again_as_it_was_gets_no_offer(run):
     assert offered(BRANCH, RECOMPILE, **run) == []
+
+
+def test_a_script_that_failed_is_to_be_run_uncompiled():
+    """A run that dies of what Dynamo makes of a line says so nowhere else."""
+    failed = {"status": "script_error", "script": "train.py", "argv": ("--lr", "1 e-3")}
+    assert offered(BRANCH, **failed) == ["TORCHDYNAMO_DISABLE=1 python train.py --lr '1 e-3'"]
+    assert offered(BRANCH, **failed, world_size=2) == []
+    assert offered(BRANCH, **{**failed, "script": "-m train"}) == []
