@@ -191,7 +191,7 @@ def _exception_message(traceback_text: str) -> str:
 
 
 def parse_frames(text: str) -> tuple[RawFrame, ...]:
-    """Frames in the format of Python's tracebacks, resumed functions folded, polyfills left out."""
+    """Frames in the format of Python's tracebacks, resumed functions folded; what no user has called is left out."""
     lines = text.split("\n")
     frames: list[RawFrame] = []
     for index, line in enumerate(lines):
@@ -214,6 +214,8 @@ def parse_frames(text: str) -> tuple[RawFrame, ...]:
             replace(frame, carets=(0, len(frame.source))) if frame.source and not frame.carets else frame
             for frame in kept
         ]
+    while len(kept) > 1 and _hands_on(kept[-1]):
+        kept.pop()
     return tuple(kept)
 
 
@@ -247,6 +249,15 @@ def code_of(reason: Reason) -> str:
 def is_polyfill(file: str) -> bool:
     """Whether a file is one of Dynamo's stand-ins for builtins, which no user has called."""
     return "/torch/_dynamo/polyfills/" in file.replace("\\", "/")
+
+
+def _hands_on(frame: RawFrame) -> bool:
+    """Whether a frame is the ``__torch_function__`` by which torch sets a device or keeps a tensor's class.
+
+    It stands between each operation and the line that has it, and only calls the operation.
+    """
+    own = frame.file.replace("\\", "/").endswith(("/torch/utils/_device.py", "/torch/_tensor.py"))
+    return own and frame.name == "__torch_function__"
 
 
 def unresumed(name: str) -> str:
