@@ -65,7 +65,7 @@ def linked(
     for finding in (*_groups(left, places), *_limits(made, recompiles)):
         changed[finding.fingerprint] = finding
     left = [one for one in left if one.finding.fingerprint not in changed]
-    for finding in _compiled_alone(left, sites):
+    for finding in _compiled_alone(left, sites, places):
         changed[finding.fingerprint] = finding
     made = [changed.get(finding.fingerprint, finding) for finding in made]
     return _called_from(_with_others(_never_dynamic(_told(made)), again), again, places)
@@ -490,14 +490,14 @@ def _why(one: _Again) -> str:
 # -- what is compiled by itself because something around it broke -------------------------------------
 
 
-def _compiled_alone(again: Sequence[_Again], sites: Sequence[Finding]) -> Iterable[Finding]:
+def _compiled_alone(again: Sequence[_Again], sites: Sequence[Finding], places: Places) -> Iterable[Finding]:
     for one in again:
         seen, guard = one.origin, one.finding.guard
         if (_key(one) or ("handed on",))[0] != "handed on":
             continue  # a size or a mode of the call explains it
         if seen is None or not seen.within or guard is None or not seen.same_call:
             continue  # what differs from call to call is guarded without the break as well
-        if _goes_on(one, guard):
+        if _goes_on(one, guard, places):
             continue
         site = None if _is_passed(guard, seen) else _around(seen.within, sites)
         if site is not None:
@@ -509,11 +509,14 @@ def _compiled_alone(again: Sequence[_Again], sites: Sequence[Finding]) -> Iterab
             )
 
 
-def _goes_on(one: _Again, guard: Guard) -> bool:
-    """Whether a number that an object keeps differs from call to call too: one that counts does."""
+def _goes_on(one: _Again, guard: Guard, places: Places) -> bool:
+    """Whether a number that an object keeps differs from call to call too: one that is counted up does."""
     steps = {again.step for again in (*one.cause.recompiles, *one.cause.refused)}
     numbers = [value for value in guard.values if value.lstrip("-").replace(".", "", 1).isdecimal()]
-    return guard.cause == "module_attribute" and len(numbers) == len(guard.values) and len(steps) > 1
+    if guard.cause != "module_attribute" or len(numbers) < len(guard.values) or guard.source is None:
+        return False
+    counted = re.compile(rf"^\s*{re.escape(guard.source)}\s*[+-]=")
+    return len(steps) > 1 or places.sources.mentions(one.finding.location.file, counted)
 
 
 def _around(within: Sequence[tuple[str, int, str]], sites: Sequence[Finding]) -> Finding | None:

@@ -136,13 +136,19 @@ def of_group(
     front = "before the call reaches what stands before the first graph break"
     can_mark = all(one.named for one in sizes) and origin.by is None
     if origin.equal and can_mark:
-        how = f"call {call} before the call, as {_taken_for_one(origin)}"
+        asks = does.needed(_ASKS)
+        sides = (
+            f". {asks[:1].upper()}{asks[1:]} asks for the size, and each side is compiled apart"
+            if asks
+            else ""
+        )
+        how = f"call {call} before the call, as {_taken_for_one(origin)}{sides}"
     else:
         mark = f" ({call} {front})" if can_mark else ""
         how = f"pass dynamic=True to torch.compile, {_how_far(origin, does)}{mark}"
     apart = " Sizes 0 and 1 are compiled apart all the same." if _SPECIAL_SIZES & set(seen) else ""
     return (
-        f"{said[:1].upper()}{said[1:]}, once each: {how}, or {_pad(size)}.{apart} After the second"
+        f"{said[:1].upper()}{said[1:]}, once each: {how}; or {_pad(size)}.{apart} After the second"
         " size torch makes it dynamic by itself"
     )
 

@@ -220,9 +220,13 @@ COUNTED = """
 
 
 @torch
-def test_what_counts_on_from_call_to_call_does_not_go_with_a_break(scan: Scan) -> None:
+@pytest.mark.parametrize("calls", [3, 1])
+def test_what_counts_on_from_call_to_call_does_not_go_with_a_break(scan: Scan, calls: int) -> None:
     """Without the break each call of the whole is compiled for where the count stands."""
-    counter = next(one for one in causes(scan(COUNTED)) if one.guard and one.guard.source == "self.steps")
+    report = scan(
+        COUNTED.replace("for _ in range(3):\n        net(", f"for _ in range({calls}):\n        net(")
+    )
+    counter = next(one for one in causes(report) if one.guard and one.guard.source == "self.steps")
     assert "self.steps" in str(counter.advice)
     assert "do what is said there" not in str(counter.advice)
 

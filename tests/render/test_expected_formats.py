@@ -173,7 +173,7 @@ def test_csv_has_their_reasons_in_columns() -> None:
     assert [row["severity"] for row in rows] == ["warning", "info", "info", "info"]
 
 
-@pytest.mark.parametrize(("calls", "said"), [(1, " 1 graph launch a step"), (2, " 2 graph launches a step")])
+@pytest.mark.parametrize(("calls", "said"), [(1, "1 graph launch a step"), (2, "2 graph launches a step")])
 def test_one_launch_is_not_counted_as_several(calls: int, said: str) -> None:
     regions = tuple(replace(one, calls=calls * COSTS.totals.steps) for one in COSTS.regions[:1])
     assert said in terminal.render(replace(COSTS, regions=regions), width=200, color=False)
