@@ -308,7 +308,7 @@ self.scale = torch.nn.Parameter(torch.ones(n))""",
         "RNN, LSTM or GRU module",
         "Dynamo runs torch's recurrent modules eagerly by default. Packed input breaks with any setting, and"
         " flatten_parameters(), train() and eval() of such a module belong before the compiled call.",
-        "Set torch._dynamo.config.allow_rnn = True, and compare results and time, or take it back.",
+        "Set torch._dynamo.config.allow_rnn = True; where it raises, or is wrong or slower, take it back.",
         """\
 # said once, before the first call; torch calls it experimental
 torch._dynamo.config.allow_rnn = True

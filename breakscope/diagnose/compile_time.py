@@ -43,7 +43,7 @@ def findings(found: Collected, places: Places, outcome: Outcome, timing: Timing 
     """What compiling itself has to say, the worst first."""
     latest = {(event["number"]): event for event in found.compiling}
     made: dict[str, Finding] = {}
-    named: set[Location] = set()
+    named: set[Location | None] = set()
     for event in latest.values():
         finding = _of_compile(event, places, outcome)
         if finding is not None:
@@ -59,10 +59,10 @@ def unfinished(found: Collected) -> Event | None:
     return max(under_way, key=lambda event: event["seconds"], default=None)
 
 
-def _function(event: Event, places: Places) -> Location:
+def _function(event: Event, places: Places) -> Location | None:
     """The function of an event: many classes of one file have a ``forward``, told apart by its line."""
-    frame = event["frame"]
-    return places.definition(frame["file"], frame["line"], frame["name"], frame["qualname"])
+    frame = FrameRef.read(event.get("frame"))
+    return None if frame is None else places.definition(frame.file, frame.line, frame.name, frame.qualname)
 
 
 def _of_compile(event: Event, places: Places, outcome: Outcome) -> Finding | None:
@@ -112,14 +112,14 @@ def _of_run(
     places: Places,
     outcome: Outcome,
     timing: Timing | None,
-    named: set[Location],
+    named: set[Location | None],
 ) -> list[Finding]:
     """Compiles that ended and took most of the run, of functions of which nothing was said yet."""
     by_function: dict[Location, list[Event]] = defaultdict(list)
     for event in found.metrics:
-        frame = event.get("frame")
-        if frame and event["metrics"].get("duration_us"):
-            by_function[_function(event, places)].append(event)
+        function = _function(event, places)
+        if function is not None and event["metrics"].get("duration_us"):
+            by_function[function].append(event)
     if not by_function:
         return []
     spent = {key: sum(_duration(event) for event in events) for key, events in by_function.items()}

@@ -121,7 +121,7 @@ def _with_others(made: Sequence[Finding], again: Sequence[_Again]) -> list[Findi
 
 def _stays(guard: Guard | None) -> bool:
     """Whether a guard fails whatever is dynamic: at another object, or at a number that is a constant."""
-    if guard is None or guard.resumed:
+    if guard is None or guard.resumed or (guard.source or "").endswith(".training"):
         return False
     if guard.cause in ("int_value", "float_value"):
         return len(guard.values) > _A_SECOND

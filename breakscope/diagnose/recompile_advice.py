@@ -134,7 +134,7 @@ def of_group(
     also = ", and the others alike, each at its own dimension," if len(marks) > _SEVERAL else ""
     call = _listed(marks[: 1 if also else _SEVERAL]) + also
     front = "before the call reaches what stands before the first graph break"
-    can_mark = all(one.named for one in sizes) and origin.by is None
+    can_mark = all(one.named for one in sizes) and origin.by is None and not origin.rivals
     if origin.equal and can_mark:
         asks = does.needed(_ASKS)
         sides = (
@@ -326,10 +326,16 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
             " makes it dynamic by itself after the second size, unless the code makes a Python number of it"
             f" (a loop over it, a split, int()). Else {_pad(size)}"
         )
+    if rival := next(iter(origin.rivals), None):
+        return (
+            f"{guard.source} changed as dimension {size.dimension} of {size.argument} did, and as"
+            f" {rival.dimension} of {rival.argument}{_whole(origin)}: its size is of one of them, or of"
+            f" data. Pass dynamic=True to torch.compile, or {_pad(size)}. It is one compile: after the second"
+            " size torch makes it dynamic"
+        )
     if not origin.direct or origin.by is not None:
         return (
-            f"{guard.source} has its size from dimension {size.dimension} of {size.argument}{_or(origin)}"
-            f"{_whole(origin)}:"
+            f"{guard.source} has its size from dimension {size.dimension} of {size.argument}{_whole(origin)}:"
             f" pass dynamic=True to torch.compile, or {_pad(size)}. It is one compile: after the second size"
             " torch makes it dynamic"
         )

@@ -16,6 +16,7 @@ from breakscope.diagnose.places import Places
 from breakscope.diagnose.recompile_advice import advice
 from breakscope.diagnose.records import RawFrame
 from breakscope.report.model import Counts, Finding, Guard, Location
+from breakscope.report.owners import is_installed
 
 _FORBIDDEN = 'set_stance("fail_on_recompile") made an error of it, in place of a compile.'
 
@@ -214,7 +215,7 @@ def _advice(found: Collected, cause: Cause, places: Places) -> str:
             said = _WRAPPED.format(f"{seen.other} and {seen.entry}")
         elif (cause.guard.cause, cause.guard.source) == ("type", "self"):
             said = _WRAPPED.format("Objects of several classes")
-    if _is_layout(cause.guard) and _defined(cause.frame, places).owner != "project":
+    if _is_layout(cause.guard) and is_installed(cause.frame.file):
         is_passed = seen is not None and seen.direct
         said = said if is_passed else _LAYOUT.format(cause.guard.source)
     if cause.guard.cause == "size" and "dynamic" in said and "number of" not in said:

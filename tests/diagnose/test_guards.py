@@ -666,10 +666,14 @@ def test_a_size_inside_is_led_back_only_to_one_that_it_can_come_of(
 
 def test_another_size_that_explains_as_much_is_named() -> None:
     rival = (Size("pixels", 0, 2, 3),)
+    size = Size("ids", 1, 8, 12)
+    grouped = of_group(sized(size, *rival, direct=False, rivals=rival), [size], 2, ["8", "12"])
+    assert "Dimension 1 of ids (or 0 of pixels, which changed too), of the call" in grouped
+    assert "maybe_mark_dynamic" not in grouped
     said = advice(
         of_size("h", "8", "12"), sized(Size("ids", 1, 8, 12), *rival, direct=False, rivals=rival), 1
     )
-    assert "dimension 1 of ids (or 0 of pixels, which changed too) of the call" in said
+    assert "changed as dimension 1 of ids did, and as 0 of pixels of the call" in said
 
 
 def test_a_size_of_one_that_a_number_decides_is_one_more_graph() -> None:
