@@ -949,11 +949,12 @@ def _unrolled(guard: Guard, does: Taken) -> str | None:
     if does.fills or guard.cause != "container" or not re.search(r"\d+ items?", guard.expected or ""):
         return None
     if not does.loops:
-        if guard.expected == "0 items" or not (guard.source or "").isidentifier():
+        if guard.expected == "0 items" or does.is_varied or not (guard.source or "").isidentifier():
             return None
         return (
             f"each number of items in {guard.source} ({_seen(guard)}) is a version: keep it the same, or pass"
-            " what is a list of numbers as one tensor, padded to one length where the caller adds to it"
+            " what is a list of numbers, or of tensors of one shape, as one tensor, padded to one length"
+            " where the caller adds to it"
         )
     return (
         f"a loop over {guard.source} is unrolled, so each number of items ({_seen(guard)}) is a version:"

@@ -397,11 +397,11 @@ RECOMPILES: tuple[Followed, ...] = (
     calls(
         "BS201",
         "a slice made for the call",
-        r"^Give what is passed as x a name, and call torch\._dynamo\.maybe_mark_dynamic\(x, 0\)",
+        r"^Give what is passed as x the name y, and call torch\._dynamo\.maybe_mark_dynamic\(y, 0\)",
         X + "whole = torch.ones(9, 3)\nfor n in (2, 3, 4):\n    say(f(whole[:n]))\n",
         (
             "    say(f(whole[:n]))",
-            "    x = whole[:n]\n    torch._dynamo.maybe_mark_dynamic(x, 0)\n    say(f(x))",
+            "    y = whole[:n]\n    torch._dynamo.maybe_mark_dynamic(y, 0)\n    say(f(y))",
         ),
     ),
     calls(
@@ -500,7 +500,7 @@ RECOMPILES: tuple[Followed, ...] = (
     calls(
         "BS211",
         "a list that grows",
-        r"the same in number",
+        r"of tensors of one shape, as one tensor",
         "@torch.compile\ndef f(parts):\n    return sum(parts)\nfor n in (2, 3):\n    parts = [x] * n\n    say(f(parts))\n",
         (
             "@torch.compile\ndef f(parts):\n    return sum(parts)",
