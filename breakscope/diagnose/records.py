@@ -191,7 +191,7 @@ def _exception_message(traceback_text: str) -> str:
 
 
 def parse_frames(text: str) -> tuple[RawFrame, ...]:
-    """Frames in the format of Python's tracebacks, resumed functions folded; what no user has called is left out."""
+    """Frames in the format of Python's tracebacks, resumed functions folded, torch's stand-ins left out."""
     lines = text.split("\n")
     frames: list[RawFrame] = []
     for index, line in enumerate(lines):
