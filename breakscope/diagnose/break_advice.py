@@ -367,6 +367,10 @@ def _words(site: Site) -> dict[str, str]:
         " empty"
         if use.also
         else "",
+        "elsewhere": f"; what else takes it (line{'s' * (len(use.taken_too) > 1)}"
+        f" {', '.join(map(str, use.taken_too))}) is given all of it too, under the same mask"
+        if use.taken_too
+        else "",
         "at_once": " Where no turn needs another one, do all at once, on whole tensors."
         * (site.turns or use.taker).startswith("for "),
         "listed": "s" * use.gathered,

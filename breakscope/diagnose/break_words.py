@@ -275,7 +275,8 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
         r"pack_padded_sequence|pad_packed_sequence|pack_sequence|pad_sequence",
         (
             "Give the RNN the padded batch and mask the padding afterwards, so that nothing is"
-            " packed, where it runs in one direction (a bidirectional one would read the padding first);"
+            " packed, where it runs in one direction (a bidirectional one would read the padding first), and"
+            " its last state is out[torch.arange(len(out)), lengths - 1];"
             " or leave the packed RNN eager and compile what stands before and after it, each as a module of"
             " its own."
         ),
@@ -728,7 +729,8 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         "Reduce under the mask{in_it}{made_whole}: torch.where({mask}, {of}, 0).sum(), divided by"
         " {Mask}.sum() for a"
         " mean{asked}, or {Of}.masked_fill({unmasked}, -inf).max() for a maximum (inf for a"
-        " minimum; of whole numbers the least or greatest of their dtype){spread}; for rows the mask is"
+        " minimum; of whole numbers the least or greatest of their dtype){spread}"
+        "{elsewhere}; for rows the mask is"
         f" {{Mask}}[..., None]; or set {_SHAPES}, where nothing branches on the size."
     ),
     ("BS105", "rows"): (
@@ -763,7 +765,8 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         "It is computed where the mask is set and stored there{in_it}: compute it for all elements, and"
         " select, y = torch.where({mask}, f(x), y){rows}; where f would fail or"
         " give nan outside of the mask, give"
-        f" it torch.where({{mask}}, x, a harmless value){{together}}. Or set {_SHAPES}."
+        " it torch.where({mask}, x, a harmless value){together}. Values of which there are only as many as"
+        f" the mask selects go in with y.masked_scatter({{mask}}, values). Or set {_SHAPES}."
     ),
     ("BS105", "scattered"): (
         "What the mask selects is added or written by an index{in_it}: keep all elements, and give those"
@@ -784,7 +787,9 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     ("BS105", "ranked"): (
         "What the mask selects is ranked{in_it}: rank all and put the rest last,"
-        " scores.masked_fill({unmasked}, {least}){flat}.{rank}, and what has {least} was not there; or return"
+        " scores.masked_fill({unmasked}, {least}){flat}.{rank}, and what has {least} was not"
+        " there{elsewhere};"
+        " or return"
         " scores and mask and do it in the caller."
     ),
     ("BS105", "suppressed"): (

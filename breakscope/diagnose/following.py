@@ -510,7 +510,10 @@ def _compiled_alone(again: Sequence[_Again], sites: Sequence[Finding], places: P
 
 
 def _goes_on(one: _Again, guard: Guard, places: Places) -> bool:
-    """Whether a number that an object keeps differs from call to call too: one that is counted up does."""
+    """Whether what an object keeps differs from call to call too: a count that goes up, a list that grows."""
+    if guard.cause == "container" and guard.source is not None:
+        grows = re.compile(rf"^\s*{re.escape(guard.source)}(\.(append|extend|insert)\(|\s*\+=)")
+        return places.sources.mentions(one.finding.location.file, grows)
     steps = {again.step for again in (*one.cause.recompiles, *one.cause.refused)}
     numbers = [value for value in guard.values if value.lstrip("-").replace(".", "", 1).isdecimal()]
     if guard.cause != "module_attribute" or len(numbers) < len(guard.values) or guard.source is None:

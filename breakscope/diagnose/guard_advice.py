@@ -101,7 +101,10 @@ def _size(guard: Guard, name: str) -> str:
     if guard.source is None or "marks" in (guard.expected or ""):
         return f"call mark_dynamic, mark_static and the like in one way for {name} before every call"
     if "stride(" in (guard.expected or ""):
-        return f"call .contiguous() on {name} where it is made: its strides do not follow its sizes as before"
+        return (
+            f"give {name} one layout where it is made, .clone(memory_format=torch.contiguous_format): its"
+            " strides do not follow its sizes as before"
+        )
     if guard.dimension is None:
         return f"keep the sizes of {name} such that {guard.expected}, or take away the branch on them"
     if is_unnamed(name):
@@ -126,14 +129,22 @@ def _symbolic_size(guard: Guard, name: str) -> str:
 
 
 def _stride(guard: Guard, name: str) -> str:
+    if name.startswith("__"):
+        return (
+            "repair the graph break over which it is held: it is a local of the function, and begins"
+            " elsewhere in its memory, or is laid out in another way"
+        )
     if guard.dimension is None:
         return f"call .clone() on {name} before the call, so that it starts its own memory"
     if guard.resumed:
         return (
-            f"repair the graph break in front of this part of the function, which hands {name} on; or call"
-            f" .contiguous() on {name} before that break"
+            f"repair the graph break in front of this part of the function, which hands {name} on; or give"
+            f" {name} one layout before that break, .clone(memory_format=torch.contiguous_format)"
         )
-    return f"call .contiguous() on {name} before the call, or give it the same memory format at every call"
+    return (
+        f"give {name} one layout where it is made, .clone(memory_format=torch.contiguous_format):"
+        " .contiguous() leaves it as it is where a size is 1"
+    )
 
 
 def _dispatch_keys(guard: Guard, name: str) -> str:

@@ -90,6 +90,15 @@ class Taken:
         return ""
 
     @property
+    def turned(self) -> str:
+        """``torch.rot90 (line 7)``: the operation that is another one for each number; else empty."""
+        calls = [end.taker for end in self.ends if isinstance(end.taker, ast.Call)]
+        return next(
+            (f"{ast.unparse(one.func)} (line {one.lineno})" for one in calls if uses.called(one) == "rot90"),
+            "",
+        )
+
+    @property
     def picked(self) -> str:
         """``self.nets (line 7)``: the list of Python's from which it picks; else empty."""
         for end in self.ends:

@@ -164,10 +164,20 @@ def _keeps_static(file: str, entry: str, places: Places) -> bool:
     return places.sources.mentions(file, _NOT_DYNAMIC) and not is_plain
 
 
-def _likeness(size: Size, guard: Guard) -> tuple[int, bool, bool]:
+def _likeness(size: Size, guard: Guard) -> tuple[int, bool, float, bool]:
     """How well a size that differed explains the guard's: a padded one has one of its two values."""
     same = (str(size.old) == guard.expected) + (str(size.new) == guard.actual)
-    return same, may_come_of(guard, [size]), size.dimension == guard.dimension
+    explains = may_come_of(guard, [size])
+    return same, explains, 0.0 if explains else -_apart(size, guard), size.dimension == guard.dimension
+
+
+def _apart(size: Size, guard: Guard) -> float:
+    """How far a guard's value grew otherwise than a size, or than an area of two such sizes."""
+    values = (guard.expected or "", guard.actual or "")
+    if not all(value.isdecimal() and int(value) for value in values) or not size.old * size.new:
+        return 0.0
+    grew, by = math.log(int(values[1]) / int(values[0])), math.log(size.new / size.old)
+    return round(min(abs(grew - by), abs(grew - 2 * by)), 2)
 
 
 _LARGEST_STRIDE = 64
@@ -280,10 +290,19 @@ class _Names:
 
     def _positional(self, number: int) -> tuple[str, ast.expr | None]:
         given = [] if self._call is None else self._call.args
+        if self._is_bound():
+            given = [self._call.func.value, *given]  # type: ignore[union-attr]
         plain = number < len(given) and not any(isinstance(one, ast.Starred) for one in given)
         known = number < len(self._parameters)
         parameter = self._parameters[number] if known else f"argument {number + 1}"
         return parameter, given[number] if plain else None
+
+    def _is_bound(self) -> bool:
+        """Whether the call is one of a method that was compiled in its class: the object comes first."""
+        called = None if self._call is None else self._call.func
+        if not isinstance(called, ast.Attribute) or self._parameters[:1] != ["self"]:
+            return False
+        return not (isinstance(called.value, ast.Name) and called.value.id[:1].isupper())
 
     def _keyword(self, key: str) -> tuple[str, ast.expr | None]:
         name = ast.literal_eval(key)

@@ -178,7 +178,7 @@ def _how_far(origin: Origin, does: Taken) -> str:
         return f"which saves it, but {asks} asks for it, and each side is compiled apart"
     if origin.equal:
         return f"and make the first call with sizes that differ: {_taken_for_one(origin)}"
-    return "which saves it unless the code branches on it or makes a Python number of it"
+    return "which saves it unless the code branches on it, or makes a Python number, a 0 or a 1 of it"
 
 
 def of_generation(origin: Origin) -> str:
@@ -213,7 +213,8 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
         return (
             f"no size{_whole(origin)} changed as that of {guard.source} did ({_seen(guard)} were seen): it"
             " comes from data, as how many a mask selects, from another one of several tensors (items of a"
-            " list), from what the model keeps, or from another model that runs this code. After the second"
+            " list), from what the model keeps, or from another call or model that runs this"
+            " code. After the second"
             " size torch makes it dynamic; dynamic=True in torch.compile saves that compile, or pad to a"
             " fixed size"
         )
@@ -617,6 +618,8 @@ def _always_constant(guard: Guard, does: Taken) -> str | None:
             f"index with one element and take it out, x[{name}.reshape(1)][0], or pass a Python int: {name}"
             " is a tensor of one number that indexes another, and its value is a constant of the code"
         )
+    if does.turned:
+        return f"pass the few values of {name}, or turn in the caller: {does.turned} takes it as a constant"
     if does.picked:
         return (
             f"where {name} has more than a few values, pick from {does.picked} in the caller, and pass in"
@@ -721,8 +724,9 @@ def _attribute(guard: Guard, times: int, does: Taken) -> str:
     if does.set_by:
         return (
             f"{name} is set in __init__ alone, so objects of {does.set_by} that were made with another value"
-            f" share this function's code, and each value ({_seen(guard)}) is a version: that is normal for a"
-            " few. For many raise torch._dynamo.config.recompile_limit, or compile what calls them, so that"
+            " share this function's code (or a script sets it from outside), and each value"
+            f" ({_seen(guard)}) is a version, made once: that is normal for a few. For many raise"
+            " torch._dynamo.config.recompile_limit, or compile what calls them, so that"
             " they are inlined"
         )
     shown = [value for value in guard.values if value not in ("str", "int", "float", "bool")]

@@ -418,7 +418,13 @@ def _of_selection(ends: Sequence[End], around: Sequence[ast.AST], value: str) ->
         if shape in ("reduced", "positions") and other.kind == "test" and other.counted
     }
     use = replace(_ended(shape, end, innermost, value), mask=mask, of=of, ascending=ascending)
-    return replace(use, also=tuple(sorted(tests - {0}))[:_MOST_ALSO])
+    too = {
+        _line(other) for other in ends if other.kind not in ("message", "raised", "test", "returned", "kept")
+    }
+    too -= {0, use.line, getattr(innermost, "lineno", 0)}
+    return replace(
+        use, also=tuple(sorted(tests - {0}))[:_MOST_ALSO], taken_too=tuple(sorted(too))[:_MOST_ALSO]
+    )
 
 
 def _keeps_to_mask(innermost: ast.AST, end: End | None) -> bool:

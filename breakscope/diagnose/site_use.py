@@ -145,6 +145,7 @@ class Use:
         returned: whether compiled code gives it back as well.
         own: whether it stands in the function that the script compiles, and in no other one.
         groups: where a loop selects group by group, which those are.
+        taken_too: lines of other operations that take what a mask selects.
     """
 
     shape: Shape
@@ -159,6 +160,7 @@ class Use:
     ascending: bool = False
     also: tuple[int, ...] = ()
     groups: loops.Groups | None = None
+    taken_too: tuple[int, ...] = ()
     returned: bool = False
     own: bool = False
 

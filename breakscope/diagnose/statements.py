@@ -259,6 +259,13 @@ def _keeps_best(statement: ast.If, around: Sequence[ast.AST]) -> bool:
 def _drops_masked(statement: ast.If) -> bool:
     """Whether ``if not keep.all():`` stands before what takes out the rest: ``x = x[keep]``."""
     asked = {node.id for node in ast.walk(statement.test) if isinstance(node, ast.Name)}
+    mask = asked_mask(statement.test)
+    if mask is not None and mask[1]:  # where nothing is selected, all is gone on with
+        parts = [
+            node.slice for one in statement.body for node in ast.walk(one) if isinstance(node, ast.Subscript)
+        ]
+        if mask[0] in map(ast.unparse, parts):
+            return False
     return not statement.orelse and all(
         isinstance(one, ast.Assign)
         and (names := uses.targets(one))
@@ -528,7 +535,16 @@ def _spares(statement: ast.If) -> bool:
             masked = any(name in map(ast.unparse, uses.index_parts(node.slice)) for node in found)
             masked = masked or all(_is_under_mask(one, name) for one in statement.body)
             masked = masked and not any(_stores_elsewhere(one, name) for one in statement.body)
+            # ``loss = loss[valid]``: without a selection all of it is gone on with.
+            masked = masked and not any(_selects_itself(one) for one in statement.body)
             return masked and not counts and not statement.orelse
+    return False
+
+
+def _selects_itself(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Assign([ast.Name(name)], ast.Subscript(ast.Name(of))):
+            return name == of
     return False
 
 

@@ -232,6 +232,17 @@ def test_what_counts_on_from_call_to_call_does_not_go_with_a_break(scan: Scan, c
 
 
 @torch
+def test_a_list_that_grows_from_call_to_call_does_not_go_with_a_break(scan: Scan) -> None:
+    logged = COUNTED.replace("self.steps = 0", "self.seen = []").replace(
+        "self.steps += 1", "self.seen.append(len(self.seen))"
+    )
+    report = scan(logged.replace("self.steps % 3", "len(self.seen) % 3"))
+    grown = [one for one in causes(report) if one.guard and one.guard.source == "self.seen"]
+    assert grown
+    assert all("do what is said there" not in str(one.advice) for one in grown)
+
+
+@torch
 def test_what_is_compiled_by_itself_because_its_caller_broke_follows_from_that_break(scan: Scan) -> None:
     report = scan(ALONE)
     skipped = only(report, "BS301")

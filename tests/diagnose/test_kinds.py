@@ -160,6 +160,42 @@ for _ in range(3):
 """
 
 
+METHOD = """\
+import torch
+
+
+class Icp:
+    @torch.compile
+    def step(self, src, dst, most):
+        return (src[:, None] - dst[None]).abs().sum(-1).min(1).values.clamp(max=most)
+
+    def turn(self, states, k):
+        return turned(states, k)
+
+
+@torch.compile
+def turned(states, k):
+    return torch.rot90(states, k, (0, 1))
+
+
+icp = Icp()
+for n in (5, 9):
+    cloud, scene = torch.ones(4, 3), torch.ones(n, 3)
+    icp.step(cloud, scene, 2.0)
+for k in (1, 2, 3):
+    turned(torch.ones(4, 4), k)
+"""
+
+
+@pytest.mark.torch
+def test_a_compiled_methods_arguments_are_named_after_its_object(warm: WarmScans, tmp_path: Path) -> None:
+    report = warm.scan(tmp_path, METHOD)
+    (sized,) = (one for one in report.findings if one.code == "BS201")
+    assert "maybe_mark_dynamic(scene, 0)" in str(sized.advice)
+    (turns,) = (one for one in report.findings if one.code == "BS207")
+    assert "torch.rot90 (line 15) takes it as a constant" in str(turns.advice)
+
+
 @pytest.mark.torch
 def test_advice_fits_what_the_names_were(warm: WarmScans, tmp_path: Path) -> None:
     report = warm.scan(tmp_path, PROGRAM)

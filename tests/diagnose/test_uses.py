@@ -91,6 +91,7 @@ SHAPES = (
     ("spared mean", "for k in kinds:\n    if not [[m.any()]]:\n        continue\n    s += x[m].mean()"),
     ("turn", "for k in kinds:\n    if not [[m.any()]]:\n        continue\n    h = norm(h)"),
     ("spared", "if mask is not None and [[mask.sum() > 0]]:\n    x = torch.where(mask, 0, x)"),
+    ("branch", "if [[valid.sum() > 0]]:\n    x = x[valid]\nreturn x.mean()"),
     ("counted too", "if [[x.max() > 9]]:\n    seen.append(t)\n    x.zero_()"),
     (
         "search",
