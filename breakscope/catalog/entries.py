@@ -448,8 +448,7 @@ dist.all_reduce(x)""",
         "use of the clock",
         "A time that is read while tracing would be the same for ever, and a graph cannot wait, so it ends"
         " here. The time would also be wrong on a GPU, which works asynchronously.",
-        "Take the time around the call of the compiled function; where a loop ends by the clock, leave the"
-        " loop to Python and compile its body.",
+        "Take the time around the compiled call; a loop that ends by the clock is left to Python.",
         """\
 # before, inside the compiled function
 start = time.perf_counter(); y = net(x); took = time.perf_counter() - start
@@ -463,8 +462,7 @@ start = time.perf_counter(); y = compiled_net(x); took = time.perf_counter() - s
         "random number or seed from Python",
         "The next number and the state of the generator belong to the running program, not to the graph. "
         "A branch on such a number breaks as a branch on a tensor does.",
-        "Draw the number in the caller and pass it in, as a tensor where it is only calculated with; or draw"
-        " a tensor, torch.rand(()) or the like, where Python asks for no number of it.",
+        "Draw in the caller and pass it in; or torch.rand(()) and the like, where Python asks for no number.",
         """\
 # before, inside the compiled function
 if random.random() < p: x = x + noise
@@ -659,9 +657,7 @@ torch.compiler.set_stance("force_eager")""",
         "passes, or catches it, or was not tried: the explanation says which. Such an error ends the"
         " compiled "
         "call even where the code itself would catch it.",
-        "Write the line so that it also works on stand-ins without data, which may have other dtypes than"
-        " eager's values; where its error is caught, test the condition before the operation; or use"
-        " torch.compiler.disable.",
+        "Write it so that stand-ins without data pass; test a condition, no error; or torch.compiler.disable.",
         """\
 # before: the error comes while Dynamo traces, and this `except` is not asked
 try: y = x @ w

@@ -37,6 +37,7 @@ _BY_TEST = (
     "steered",
     "dropped",
     "best",
+    "extreme",
     "backtrace",
     "neighbours",
     "tallies",
@@ -52,7 +53,7 @@ _BODILESS = (
 )
 # An array or a tensor, and no number: what a generator of numpy's draws mostly is one.
 _DRAWS_MANY = re.compile(
-    r"\b(np|numpy)\.random\.(randn?|standard_normal|random(_sample)?)\([^)]|"
+    r"\b(np|numpy)\.random\.(randn?|standard_normal|random(_sample)?|dirichlet|multivariate_normal)\([^)]|"
     r"\bchoice\([^,]+, (?!\w+=)|"
     r"\b(size|generator)=|(?<!\brandom)\.(randn|rand|random|normal|standard_normal|uniform|random_sample|integers|multivariate_normal"
     r"|poisson|exponential|gamma|beta|binomial|laplace)\([^)]"

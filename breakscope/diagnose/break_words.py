@@ -537,6 +537,11 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " torch.stack([…]).min(0) or .max(0) after the loop, value and index; what is no tensor is picked by"
         " that index in the caller."
     ),
+    ("BS101", "extreme"): (
+        "The branch keeps the largest or least value so far: keep that as a tensor (a buffer, filled with"
+        " -inf or inf at first), write torch.maximum(so_far, new) or torch.minimum at every call, and read"
+        " it in the caller."
+    ),
     ("BS101", "dropped"): (
         "The branch only takes out what a mask leaves out: drop it and keep all, and mask in what follows, by"
         " torch.where, by weights of 0 and 1, or by targets of -100 (ignore_index)."

@@ -66,6 +66,7 @@ _TALLIED: tuple[Kind, ...] = ("returned", "kept", "arithmetic", "message", "math
 _BRANCHES = (
     "turn",
     "stop",
+    "extreme",
     "found",
     "left out",
     "change",

@@ -69,6 +69,7 @@ Shape = Literal[
     "counted",
     "tallied",
     "best",
+    "extreme",
     "books",
     "cells",
     "group ranked",
@@ -123,6 +124,7 @@ neighbours: loops put the indices of pairs into lists where a value says so. tal
 rows: a mask selects as many of each row, and what it selects is given rows again.
 items: what a mask selects becomes items of a list that Python sorts.
 tallied: only how many a mask selects is asked. best: each turn of a loop is held against the best so far.
+extreme: the branch only keeps the largest or least so far.
 
 Others: random: numpy draws the number. experts: which tokens go to which expert. with: a context manager
 is entered. plain: anything else.

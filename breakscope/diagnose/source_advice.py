@@ -237,7 +237,7 @@ _TABLE = (
         ("BS127",),
         r"\b(shuffle|choices?|sample|permutation|randrange)\(",
         "Choose, or shuffle, in the caller and pass in what came out; for an index into a tensor use"
-        " torch.randint or torch.randperm.",
+        " torch.randperm(n)[:k], or torch.randint where one may come twice.",
     ),
     _Row(
         ("BS120",),
@@ -352,6 +352,7 @@ _DRAWN_BY = {
     "random": "torch.rand(size)",
     "random_sample": "torch.rand(size)",
     "uniform": "low + (high - low) * torch.rand(size)",
+    "dirichlet": "torch.distributions.Dirichlet(alpha).sample()",
 }
 
 

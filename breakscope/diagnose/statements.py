@@ -135,10 +135,30 @@ def _runs_one_each(loop: ast.For) -> bool:
     )
 
 
+def _keeps_extreme(statement: ast.If) -> bool:
+    """``if y.max() > self.peak: self.peak = y.max()``, and nothing else."""
+    match statement.test, statement.body, statement.orelse:
+        case (
+            ast.Compare(left, [ast.Gt() | ast.GtE() | ast.Lt() | ast.LtE()], [right]),
+            [ast.Assign([ast.Attribute() as kept], value)],
+            [],
+        ):
+            sides = [ast.unparse(left), ast.unparse(right)]
+            return sorted(sides) == sorted([ast.unparse(kept), ast.unparse(value)])
+    return False
+
+
+def _of_kept(statement: ast.If, around: Sequence[ast.AST]) -> Shape | None:
+    """What a test asks of what an object keeps, where that is all."""
+    if _is_flag(statement.test) and not _is_counted(statement.test, around):
+        return "flag"
+    return "extreme" if _keeps_extreme(statement) else None
+
+
 def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | None:
     """How a branch leaves what it is in, or changes it, where it does."""
-    if isinstance(statement, ast.If) and _is_flag(statement.test) and not _is_counted(statement.test, around):
-        return "flag"
+    if isinstance(statement, ast.If) and (kept := _of_kept(statement, around)):
+        return kept
     if _ends_loop(statement, around):
         return "loop"
     body = statement.body if isinstance(statement, ast.If) else []

@@ -16,6 +16,30 @@ BREAKS: tuple[Followed, ...] = (
         ("if x.sum() > 1:\n        x = x * 2", "x = torch.where(x.sum() > 1, x * 2, x)"),
     ),
     f(
+        "BS301>BS101",
+        "a loop that is left",
+        r"done = done \| \(x\.sum\(\) < 1\)",
+        "for _ in range(5):\n    x = x / 2\n    if x.sum() < 1:\n        break\nreturn x",
+        (
+            "for _ in range(5):\n        x = x / 2\n        if x.sum() < 1:\n            break",
+            (
+                "done = torch.zeros((), dtype=torch.bool)\n    for _ in range(5):\n"
+                "        x = torch.where(done, x, x / 2)\n        done = done | (x.sum() < 1)"
+            ),
+        ),
+    ),
+    f(
+        "BS101",
+        "the largest so far",
+        r"torch\.maximum\(so_far, new\)",
+        "if x.max() > kept.most:\n    kept.most = x.max()\nreturn x + kept.most",
+        (
+            "if x.max() > kept.most:\n        kept.most = x.max()",
+            "kept.most = torch.maximum(kept.most, x.max())",
+        ),
+        outside="class Kept:\n    most = torch.tensor(-math.inf)\n\nkept = Kept()\n",
+    ),
+    f(
         "BS101",
         "if and else",
         r"torch\.where",

@@ -185,9 +185,9 @@ RECOMPILES: tuple[Followed, ...] = (
     calls(
         "BS202",
         "a transposed input",
-        r"\.contiguous\(\)",
+        r"\.clone\(memory_format=torch\.contiguous_format\)",
         X + "square = torch.arange(9.0).reshape(3, 3)\nfor y in (square, square.T):\n    say(f(y))\n",
-        ("f(y)", "f(y.contiguous())"),
+        ("f(y)", "f(y.clone(memory_format=torch.contiguous_format))"),
     ),
     calls(
         "BS203",
@@ -559,10 +559,10 @@ RECOMPILES: tuple[Followed, ...] = (
     calls(
         "BS214",
         "a slice",
-        r"\.contiguous\(\) on x where it is made",
+        r"x one layout where it is made, \.clone\(memory_format=torch\.contiguous_format\)",
         "@torch.compile(dynamic=True)\ndef f(x):\n    return x * 2\n"
         "y = torch.ones(3, 24, 16)\nfor z in (y[:2, :12].clone(), y[:2, -12:]): say(f(z))\n",
-        ("y[:2, -12:]", "y[:2, -12:].contiguous()"),
+        ("y[:2, -12:]", "y[:2, -12:].clone(memory_format=torch.contiguous_format)"),
     ),
     calls(
         "BS215",

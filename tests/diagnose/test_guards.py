@@ -449,8 +449,8 @@ class TestFolding:
          "call torch._dynamo.maybe_mark_dynamic(x, 0) before the call, or pad to one size (3, 4 were seen)"),
         ("tensor 'G['table']' stride mismatch at index 1. expected 1, actual 8", "f",
          "stride of global table, dimension 1: compiled for 1, got 8",
-         "give table one layout where it is made, .clone(memory_format=torch.contiguous_format): .contiguous()"
-         " leaves it as it is where a size is 1"),
+         ("give table one layout where it is made, .clone(memory_format=torch.contiguous_format): .contiguous()"
+          " leaves it as it is where a size is 1")),
         ("self.counter == 3", "forward", "value of self.counter: compiled for 3, got another",
          ("keep self.counter the same between calls, or make it a tensor, or set"
          " torch._dynamo.config.allow_unspec_int_on_nn_module = True")),

@@ -91,6 +91,8 @@ SHAPES = (
     ("spared mean", "for k in kinds:\n    if not [[m.any()]]:\n        continue\n    s += x[m].mean()"),
     ("turn", "for k in kinds:\n    if not [[m.any()]]:\n        continue\n    h = norm(h)"),
     ("spared", "if mask is not None and [[mask.sum() > 0]]:\n    x = torch.where(mask, 0, x)"),
+    ("extreme", "if [[y.max().item()]] > self.peak:\n    self.peak = y.max().item()"),
+    ("extreme", "v = [[y.max().item()]]\nif v < self.least:\n    self.least = v"),
     ("branch", "if [[valid.sum() > 0]]:\n    x = x[valid]\nreturn x.mean()"),
     ("counted too", "if [[x.max() > 9]]:\n    seen.append(t)\n    x.zero_()"),
     (
