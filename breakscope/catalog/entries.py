@@ -657,7 +657,7 @@ torch.compiler.set_stance("force_eager")""",
         "passes, or catches it, or was not tried: the explanation says which. Such an error ends the"
         " compiled "
         "call even where the code itself would catch it.",
-        "Write it so that stand-ins without data pass; test a condition, no error; or torch.compiler.disable.",
+        "Write the line so that stand-ins without data pass it, or use torch.compiler.disable.",
         """\
 # before: the error comes while Dynamo traces, and this `except` is not asked
 try: y = x @ w

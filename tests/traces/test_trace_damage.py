@@ -18,7 +18,7 @@ from breakscope.report.model import Report
 from breakscope.traces.one_file import import_file
 
 FILE = "/job/model.py"
-RUNS = 500
+RUNS = pytest.mark.parametrize("runs", [100, pytest.param(500, marks=pytest.mark.nightly)])
 
 # One of everything that a trace tells: a site, a site in a helper, a function given up, a recompile of each
 # half of a function, the limit, a failure.
@@ -288,9 +288,10 @@ def assert_nothing_invented(real: bytes, damaged: Sequence[bytes], folder: Path)
 
 @pytest.mark.torch
 @pytest.mark.slow
-def test_500_cuts(real: bytes, tmp_path: Path) -> None:
+@RUNS
+def test_cuts(real: bytes, tmp_path: Path, runs: int) -> None:
     draw = random.Random(1)
-    assert_nothing_invented(real, [real[: draw.randrange(len(real))] for _ in range(RUNS)], tmp_path)
+    assert_nothing_invented(real, [real[: draw.randrange(len(real))] for _ in range(runs)], tmp_path)
 
 
 def flipped(data: bytes, position: int, bit: int) -> bytes:
@@ -302,13 +303,14 @@ def flipped(data: bytes, position: int, bit: int) -> bytes:
 @pytest.mark.nightly
 def test_500_flipped_bits(real: bytes, tmp_path: Path) -> None:
     draw = random.Random(2)
-    cases = [flipped(real, draw.randrange(len(real)), draw.randrange(8)) for _ in range(RUNS)]
+    cases = [flipped(real, draw.randrange(len(real)), draw.randrange(8)) for _ in range(500)]
     assert_nothing_invented(real, cases, tmp_path)
 
 
 @pytest.mark.torch
 @pytest.mark.slow
-def test_500_flipped_bits_where_it_hurts(real: bytes, tmp_path: Path) -> None:
+@RUNS
+def test_flipped_bits_where_it_hurts(real: bytes, tmp_path: Path, runs: int) -> None:
     """Most of a trace is nothing that we read. These flips are all in the records that findings come from."""
     mark = re.compile(
         rb'\] \{"(?:str|dynamo_start|dynamo_output_graph|compilation_metrics"'
@@ -319,7 +321,7 @@ def test_500_flipped_bits_where_it_hurts(real: bytes, tmp_path: Path) -> None:
         start, end = real.rfind(b"\n", 0, match.start()) + 1, real.find(b"\n", match.start())
         places += [*range(start, min(end, start + 700)), *range(max(start, end - 200), end)]
     draw = random.Random(3)
-    cases = [flipped(real, draw.choice(places), draw.randrange(7)) for _ in range(RUNS)]
+    cases = [flipped(real, draw.choice(places), draw.randrange(7)) for _ in range(runs)]
     assert_nothing_invented(real, cases, tmp_path)
 
 

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.torch
 # For more steps than were scanned: what the script says in those is compared by `fix` itself.
 ENVIRONMENTS = ({"STEPS": "9"},)
 # 8 in every run, and 3,000 of others in a night.
-SHARDS, SIZE = 2, 4
+SHARDS, SIZE = 2, 3
 NIGHTLY_SHARDS, NIGHTLY_SIZE = range(1000, 1060), 50
 
 Record = Callable[[str, object], None]
