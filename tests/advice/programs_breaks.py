@@ -713,7 +713,7 @@ BREAKS: tuple[Followed, ...] = (
     f(
         "BS126",
         "a clock",
-        r"around the call",
+        r"around the compiled call",
         "start = time.perf_counter()\nx = x + 1\ntook.append(time.perf_counter() - start)\nreturn x",
         ("    start = time.perf_counter()\n", ""),
         ("    took.append(time.perf_counter() - start)\n", ""),
