@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from breakscope import catalog
@@ -255,7 +256,7 @@ def _of_source(code: str, cause: Reason, said: str, site: Site) -> str:
     by_source = source_advice.advice(code, said, site.expression, site.statement, site.function)
     if by_source is not None:
         return by_source
-    if site.on_arrays and (code in ("BS190", "BS191", "BS110", "BS111")):
+    if site.on_arrays and code in ("BS190", "BS191", "BS110", "BS111"):
         return break_words.ON_ARRAYS
     # Hints name functions that have nothing to do with this break ("e.g. `print`").
     hints = cause.hints if code == "BS102" else ()
@@ -338,11 +339,10 @@ def _words(site: Site) -> dict[str, str]:
         "counted": f"take {use.groups.counted}" if use.groups and use.groups.counted else "",
         "group": use.groups.of if use.groups else "group",
         "groups": use.groups.number if use.groups else "n",
-        "also": f" and line{'s' * (len(use.also) > 1)} {', '.join(map(str, use.also))}" * bool(use.also),
+        "also": f" and {_lines(use.also)}" * bool(use.also),
         "only": "" if use.returned or (use.also and use.shape == "kept") else "only ",
         "read": " (what is returned is a tensor then, to be read in the caller)" * use.returned,
-        "shown": f" (line{'s' * (len(use.also) > 1)} {', '.join(map(str, use.also))} then"
-        f" work{'s' * (len(use.also) == 1)} with a tensor)"
+        "shown": f" ({_lines(use.also)} then work{'s' * (len(use.also) == 1)} with a tensor)"
         if use.also
         else " and read that when it is shown",
         "table": it,
@@ -364,12 +364,12 @@ def _words(site: Site) -> dict[str, str]:
         "f": "g" if use.of == "f" else "f",
         # A test that keeps the mean of nothing out is not needed then.
         "asked": ", or by .clamp(min=1) of that and without the test"
-        f" (line{'s' * (len(use.also) > 1)} {', '.join(map(str, use.also))}), which gives 0 where the mask is"
+        f" ({_lines(use.also)}), which gives 0 where the mask is"
         " empty"
         if use.also
         else "",
-        "elsewhere": f"; what else takes it (line{'s' * (len(use.taken_too) > 1)}"
-        f" {', '.join(map(str, use.taken_too))}) is given all of it too, under the same mask"
+        "elsewhere": f"; what else takes it ({_lines(use.taken_too)}) is given all of it too, under the"
+        " same mask"
         if use.taken_too
         else "",
         "at_once": " Where no turn needs another one, do all at once, on whole tensors."
@@ -383,6 +383,11 @@ def _words(site: Site) -> dict[str, str]:
         " torch.bincount(x, minlength=n)" * bool(re.search(r"\+=|Counter|\.get\(.*, 0\)", site.statement)),
         "in_it": where and f" in {where}",
     }
+
+
+def _lines(numbers: Sequence[int]) -> str:
+    """``line 7`` or ``lines 7, 9``."""
+    return f"line{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
 
 
 def _rows(mask: str, fewer: int | None) -> str:

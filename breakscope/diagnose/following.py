@@ -10,7 +10,14 @@ from breakscope.diagnose.collect import Collected
 from breakscope.diagnose.guard_paths import line_of_temporary
 from breakscope.diagnose.origins import Origin, Size, origin
 from breakscope.diagnose.places import Places
-from breakscope.diagnose.recompile_advice import call_of, is_specialized, of_generation, of_group
+from breakscope.diagnose.recompile_advice import (
+    A_SECOND,
+    call_of,
+    is_specialized,
+    listed,
+    of_generation,
+    of_group,
+)
 from breakscope.diagnose.recompiles import Cause, what_it_does
 from breakscope.report.model import Finding, Guard
 
@@ -19,7 +26,6 @@ _ITEM = re.compile(r"(?P<of>[\w.]+(\[[^\]]+\])*)\[\d+\]")
 _NEAR = 4  # lines between a check and its raise
 _LARGEST = 1 << 40
 _MOST_NAMED = 3
-_A_SECOND = 2  # values: after the second a number may be symbolic
 _SIZED = ("size", "symbolic_shape", "int_value", "stride")
 _HANDED_ON = ("dtype", "identity")
 _MODES = ("global_state", "requires_grad", "dispatch_keys")
@@ -109,7 +115,7 @@ def _with_others(made: Sequence[Finding], again: Sequence[_Again]) -> list[Findi
         names = list(dict.fromkeys(name for name in others if name is not None))[:_MOST_NAMED]
         if not names:
             return finding
-        named = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+        named = listed(names)
         if set(names) <= passed.get(finding.fingerprint, set()):
             said = f"But {named} changed at the same call, so that one is compiled all the same"
         else:
@@ -124,7 +130,7 @@ def _stays(guard: Guard | None) -> bool:
     if guard is None or guard.resumed or (guard.source or "").endswith(".training"):
         return False
     if guard.cause in ("int_value", "float_value"):
-        return len(guard.values) > _A_SECOND
+        return len(guard.values) > A_SECOND
     return guard.cause in ("container", "constant_value", "module_attribute", "identity", "type")
 
 

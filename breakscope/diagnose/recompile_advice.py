@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from types import MappingProxyType
+from typing import TypeGuard
 
 from breakscope.diagnose.becomes import Kind
 from breakscope.diagnose.guard_advice import TENSORS, remedy
@@ -34,7 +35,7 @@ _VARIABLE = re.compile(r"environ\._data\[b?'(?P<name>[^']*)'\]")
 _HELD = re.compile(r"^len\(.*\._(?P<what>buffers|parameters|modules|\w+_hooks)\)")
 _STATE = re.compile(r"dict\.keys\(.*\['(?P<key>step|t|n|count|i|iter)'\] == ")
 _SEVERAL = 3  # shown
-_A_SECOND = 2  # values: after the second a number may be symbolic, however many parts were compiled for it
+A_SECOND = 2  # values: after the second a number may be symbolic, however many parts were compiled for it
 # Sizes of one dimension that were compiled one by one: torch has not made it dynamic after the second.
 _STILL_STATIC = 3
 # An attribute of a module itself, as torch writes it, and of no object or dict that a module keeps.
@@ -132,7 +133,7 @@ def of_group(
         return f"Torch compiles sizes 0 and 1 apart from all others: {said}, once each. {_apart(size)}"
     marks = _marks(sizes)
     also = ", and the others alike, each at its own dimension," if len(marks) > _SEVERAL else ""
-    call = _listed(marks[: 1 if also else _SEVERAL]) + also
+    call = listed(marks[: 1 if also else _SEVERAL]) + also
     front = "before the call reaches what stands before the first graph break"
     can_mark = all(one.named for one in sizes) and origin.by is None and not origin.rivals
     if origin.equal and can_mark:
@@ -157,7 +158,7 @@ def _is_apart(size: Size, seen: Sequence[str]) -> bool:
     """Whether a size of 0 or 1 is why it was compiled again, and no second size of many."""
     others = [value for value in seen if value not in _SPECIAL_SIZES]
     ones = _SPECIAL_SIZES & {str(size.old), str(size.new), *seen}
-    return bool(ones) and len(others) < _A_SECOND
+    return bool(ones) and len(others) < A_SECOND
 
 
 def _or(origin: Origin) -> str:
@@ -168,7 +169,7 @@ def _or(origin: Origin) -> str:
 
 def _taken_for_one(origin: Origin) -> str:
     was = "was" if len(origin.equal) == 1 else "were"
-    equal = _listed(origin.equal[:_SEVERAL])
+    equal = listed(origin.equal[:_SEVERAL])
     return f"{equal} {was} as large at first, and dynamic=True takes equal sizes for one"
 
 
@@ -228,7 +229,7 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
     if origin.opaque:
         return (
             f"of the tensors that are passed by themselves none differs in size: {guard.source} has its size"
-            f" ({_seen(guard)} were seen) from what is passed inside an object ({_listed(origin.opaque)}"
+            f" ({_seen(guard)} were seen) from what is passed inside an object ({listed(origin.opaque)}"
             f"{_whole(origin)}), from the model's own state, from how many things are passed, or from data."
             " After the second size torch makes it dynamic; dynamic=True in torch.compile saves that compile,"
             " or pad to a fixed size"
@@ -304,12 +305,12 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
             " it"
         )
     others = [value for value in guard.values if value not in _SPECIAL_SIZES]
-    if ones and len(others) < _A_SECOND:
+    if ones and len(others) < A_SECOND:
         return _zero_or_one(size, origin, where, ones)
     if ones:
         return (
-            f"pass dynamic=True to torch.compile for {_listed(others)} in dimension {size.dimension} of"
-            f" {size.argument}{_whole(origin)}: it saves the compile for the second size. {_listed(ones)}"
+            f"pass dynamic=True to torch.compile for {listed(others)} in dimension {size.dimension} of"
+            f" {size.argument}{_whole(origin)}: it saves the compile for the second size. {listed(ones)}"
             " came too, and torch compiles sizes 0 and 1 apart from all others, one graph for each. "
             + _apart(size)
         )
@@ -346,7 +347,7 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
     other = f"; or {_pad(size)}"
     numbers = [name for name, *both in origin.values if {*map(_kind, both)} <= {"int", "float"}]
     if numbers:
-        how = f"pass dynamic=True to torch.compile ({_listed(numbers)} changed too, and a number has no mark)"
+        how = f"pass dynamic=True to torch.compile ({listed(numbers)} changed too, and a number has no mark)"
         other = ""
     elif len(marks) > _SEVERAL:
         how = "pass dynamic=True to torch.compile"
@@ -355,7 +356,7 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
             f"what is passed as {one} {'a name' if names[one] == one else f'the name {names[one]}'}"
             for one in unnamed
         )
-        how = f"{f'give {given}, and ' * bool(given)}call {_listed(marks)} before the call at {origin.where}"
+        how = f"{f'give {given}, and ' * bool(given)}call {listed(marks)} before the call at {origin.where}"
     asks = does.needed(_ASKS)
     sides = f"; {asks} asks for the size, and each side is compiled apart" if asks else ""
     equal = f"; but {_taken_for_one(origin)}" if origin.equal and how.startswith("pass dynamic=True") else ""
@@ -399,7 +400,8 @@ def _mark(argument: str, which: Sequence[int]) -> str:
     return f"torch._dynamo.maybe_mark_dynamic({argument}, {shown})"
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """``a, b and c``."""
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
@@ -440,6 +442,11 @@ def _several_times(guard: Guard, origin: Origin) -> str:
         " size. One more compile is normal; if it grows, compile what calls it as a whole, or pass"
         " dynamic=True"
     )
+
+
+def _is_one_call(origin: Origin | None) -> TypeGuard[Origin]:
+    """Whether what differs differs within one call, and is no argument of that."""
+    return origin is not None and origin.same_call and not origin.direct
 
 
 def _at(origin: Origin) -> str:
@@ -543,7 +550,7 @@ def _number(guard: Guard, origin: Origin | None, times: int, does: Taken) -> str
             " does so where no branch, the code's or (of a size) torch's own, tells the two apart, or keep"
             " the value the same"
         )
-    if times <= 1 or (guard.cause == "float_value" and len(guard.values) <= _A_SECOND):
+    if times <= 1 or (guard.cause == "float_value" and len(guard.values) <= A_SECOND):
         return _second_float(guard, name, what, does)
     if guard.cause == "int_value" and not _stays_constant(guard):
         return _few_values(guard, name, does)
@@ -583,7 +590,7 @@ def _flag(guard: Guard, name: str, origin: Origin | None) -> str:
             f"{item['of']} holds flags, and each pattern of them that comes is a version: pass them as one"
             " tensor of bools, or ask in the caller what is needed of them"
         )
-    if origin is not None and origin.same_call and not origin.direct:
+    if _is_one_call(origin):
         return (
             f"{name} is a flag, and one call{_at(origin)} runs this function with True and with False: a"
             " version for each is normal, made once, unless an argument of that call can decide it"
@@ -685,7 +692,7 @@ def _optional(guard: Guard, does: Taken, origin: Origin | None = None) -> str:
             f"{name} is a torch.Generator at some calls and None at others: a version for each is normal."
             " To save one, pass one at every call; or draw in the caller what it is for, and pass that"
         )
-    if origin is not None and origin.same_call and not origin.direct:
+    if _is_one_call(origin):
         return (
             f"one call{_at(origin)} runs this function with {name} and without: a version for each is normal,"
             " made once"
@@ -730,12 +737,12 @@ def _attribute(guard: Guard, times: int, does: Taken) -> str:
             " they are inlined"
         )
     shown = [value for value in guard.values if value not in ("str", "int", "float", "bool")]
-    if len(shown) > _A_SECOND and set(map(_kind, shown)) == {"None", "int"}:
+    if len(shown) > A_SECOND and set(map(_kind, shown)) == {"None", "int"}:
         return (
             f"let {name} begin with a number, as None is a version of its own; then"
             f" {_int_attribute(guard, name, does)}"
         )
-    if "str" in map(_kind, shown) or (len(shown) > _A_SECOND and "None" in map(_kind, shown)):
+    if "str" in map(_kind, shown) or (len(shown) > A_SECOND and "None" in map(_kind, shown)):
         return (
             f"{name} chooses what runs, and each of its values ({_seen(guard)}) is a version: that is normal"
             " for a few that come again. For many raise torch._dynamo.config.recompile_limit: models of one"
@@ -836,7 +843,7 @@ def _float_attribute(guard: Guard, name: str, does: Taken) -> str:
             " first and"
             " a tensor from then on, a version for each, made once"
         )
-    if len(guard.values) <= _A_SECOND:
+    if len(guard.values) <= A_SECOND:
         compares = f"torch.maximum or clamp where Python's min or max compares it ({does.compared})"
         save = (
             f"keep it in the caller, or make it a tensor, with {compares}"
@@ -1000,7 +1007,7 @@ def _filled(guard: Guard, does: Taken) -> str | None:
             " padded tensor of them before the compiled call, and pass that"
         )
     is_filled = guard.cause == "container" and guard.expected == "0 items" and not does.grows
-    if not is_filled or len(guard.values) != _A_SECOND or "G['__import_" in guard.expression:
+    if not is_filled or len(guard.values) != A_SECOND or "G['__import_" in guard.expression:
         return None
     return (
         f"fill {guard.source} before the first compiled call, as by one call in eager: it is empty at the"
@@ -1015,12 +1022,12 @@ def _of_kind(guard: Guard) -> str | None:
             f"{guard.source} holds whole numbers at one call and floats at another: two kinds of data, and a"
             " version for each is normal, made once. Where the same is meant, convert it before the call"
         )
-    if guard.cause == "rank" and len(guard.values) == _A_SECOND and (guard.source or "").startswith("self."):
+    if guard.cause == "rank" and len(guard.values) == A_SECOND and (guard.source or "").startswith("self."):
         return (
             f"let {guard.source} begin with as many dimensions as it has later ({_seen(guard)} were seen): a"
             " version for each is made once, as where a model makes it anew at its first call"
         )
-    if guard.cause in ("rank", "dtype") and len(guard.values) == _A_SECOND:
+    if guard.cause in ("rank", "dtype") and len(guard.values) == A_SECOND:
         # Who calls decides: two callers, or autocast that is on at some calls only.
         autocast = ", or where autocast is on at some calls only" if guard.cause == "dtype" else ""
         return (

@@ -19,23 +19,21 @@ def kinds_of(translator: Any) -> dict[str, str]:
 
     ``{"x": "tensor float32 2", "n": "int", "self.seen": "list of tensor int64 1"}``: a tensor with dtype and
     number of dimensions, ``numpy array`` or ``numpy float32``, a list or tuple with the kind of its first
-    item, else the name of the type. Nothing
-    is guarded, traced or kept by asking; a name that Dynamo does not tell of is left out.
+    item, else the name of the type. Nothing is guarded, traced or kept by asking; a name that Dynamo does not
+    tell of is left out.
     """
     found: dict[str, str] = {}
     if not available("no_torch_function"):
         return found
     asked = set(translator.f_code.co_names)
-    for name, tracker in list(translator.symbolic_locals.items())[:_MOST]:
-        # Without modes of torch functions: the script's own would see that dtypes are read.
-        with (
-            get("no_torch_function")(),
-            contextlib.suppress(Exception),
-        ):  # a tracker says in whatever way it likes that it cannot tell
-            value = _value(tracker)
-            found[name] = _of_tracker(tracker) if value is _UNKNOWN else _of_value(value)
-            if value is not _UNKNOWN:
-                found.update((f"{name}.{attribute}", of) for attribute, of in _attributes(value, asked))
+    # Without modes of torch functions: the script's own would see that dtypes are read.
+    with get("no_torch_function")():
+        for name, tracker in list(translator.symbolic_locals.items())[:_MOST]:
+            with contextlib.suppress(Exception):  # a tracker says in whatever way that it cannot tell
+                value = _value(tracker)
+                found[name] = _of_tracker(tracker) if value is _UNKNOWN else _of_value(value)
+                if value is not _UNKNOWN:
+                    found.update((f"{name}.{attribute}", of) for attribute, of in _attributes(value, asked))
     return found
 
 
