@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from breakscope.report.model import Finding, Report, Run
+from breakscope.report.model import Finding, Report
 from breakscope.report.ranking import is_open
 from breakscope.view.text import harmless
 
@@ -19,7 +19,7 @@ def answers(report: Report, report_argument: str) -> list[tuple[str, str]]:
         report_argument: how the report is named behind a command, with a blank in front; or nothing.
     """
     if report.run.status == "script_error" and report.run.world_size == 1:
-        return _without_compile(report.run)
+        return _without_compile(report)
     if report.run.status != "ok" or report.run.world_size > 1:
         return []
     open_ = [finding for finding in report.findings if finding.suggestion is None and is_open(finding)]
@@ -31,10 +31,13 @@ def answers(report: Report, report_argument: str) -> list[tuple[str, str]]:
     return steps
 
 
-def _without_compile(run: Run) -> list[tuple[str, str]]:
+def _without_compile(report: Report) -> list[tuple[str, str]]:
+    run = report.run
     if not run.script.endswith(".py"):
         return []
     command = harmless(shlex.join(["python", run.script, *run.argv]))
+    if report.reconciliation.vacuous:
+        return [(command, "whether it fails without breakscope too: nothing was compiled")]
     return [
         (f"TORCHDYNAMO_DISABLE=1 {command}", "whether it fails uncompiled too; if not, compiled code does")
     ]

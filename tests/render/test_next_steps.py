@@ -54,3 +54,9 @@ def test_a_script_that_failed_is_to_be_run_uncompiled():
     assert offered(BRANCH, **failed) == ["TORCHDYNAMO_DISABLE=1 python train.py --lr '1 e-3'"]
     assert offered(BRANCH, **failed, world_size=2) == []
     assert offered(BRANCH, **{**failed, "script": "-m train"}) == []
+
+
+def test_a_script_that_failed_before_anything_was_compiled_is_to_be_run_as_it_is():
+    run = replace(CLEAN.run, status="script_error", script="train.py", argv=())
+    empty = replace(CLEAN, run=run, reconciliation=replace(CLEAN.reconciliation, vacuous=True))
+    assert [command for command, _ in answers(empty, "")] == ["python train.py"]
