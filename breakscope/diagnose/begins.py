@@ -78,6 +78,22 @@ def read_in(loop: ast.For | ast.While, around: _Way) -> tuple[str, ...]:
     return tuple(sorted(_joined([*names, *first], around, set()) or ()))
 
 
+def holds_more(message: str, name: str, around: _Way) -> bool:
+    """Whether a message holds more than one name's value and what is made of arguments alone.
+
+    Args:
+        message: its call, as source; empty where the innermost statement is it.
+    """
+    call = ast.parse(message, mode="eval").body if message else getattr(uses.statement(around), "value", None)
+    if not isinstance(call, ast.Call):
+        return True
+    told = [node for part in (*call.args, *call.keywords) for node in ast.walk(part)]
+    others = [node for node in told if isinstance(node, ast.Name) and node.id != name]
+    if any(_is_returned((*around, one)) for one in others):
+        return True
+    return _joined([one for one in others if one.id not in dir(builtins)], around, set()) is None
+
+
 def number(around: _Way, callers: Sequence[_Way] = ()) -> tuple[str, int] | None:
     """The Python numbers that the innermost expression reads back out of a tensor, and the line that made it.
 

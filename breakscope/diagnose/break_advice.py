@@ -210,6 +210,9 @@ def _of_seen(code: str, site: Site) -> str | None:
     """What was observed of the names decides, whatever the line looks like."""
     if code in ("BS101", "BS102") and site.seen.numpy is not None:
         name, kind = site.seen.numpy
+        read = re.fullmatch(rf"(float|int)\({re.escape(name)}\)", site.expression)
+        if kind in ("array", "") and read and site.shape == "arithmetic":
+            return break_words.OF_ARRAY.format(name=name, read=read[1])
         return (
             break_words.FROM_NUMPY
             if kind in ("array", "")
@@ -224,7 +227,7 @@ def _of_seen(code: str, site: Site) -> str | None:
         return break_words.PICKED[kind].format(of=name, where=where, back=words["back"])
     if code == "BS106" and site.seen.caught:
         return break_words.CAUGHT.format(line=site.seen.caught)
-    return None
+    return _of_positions(site) if code == "BS105" and not site.on_arrays else None
 
 
 def _of_library(code: str, site: Site, theirs: Theirs) -> str | None:
@@ -240,7 +243,9 @@ def _of_source(code: str, cause: Reason, said: str, site: Site) -> str:
     # Of sizes and numbers that are symbolic torch._check tells, and no assert.
     if code == "BS106" and site.asserted and "torch._check" not in said:
         less = site.asserted.endswith(checks.UNTOLD)
-        return (break_words.ASSERTED_LESS if less else break_words.ASSERTED).format(asserted=site.asserted)
+        constant = ", with a constant text" * site.asserted.endswith(("'", '"'))
+        said_of = break_words.ASSERTED_LESS if less else break_words.ASSERTED
+        return said_of.format(asserted=site.asserted, text=constant)
     by_numpy = site.of_array or re.search(r"\b(np|numpy)\.\w+\(", site.statement)
     if code == "BS105" and site.on_arrays and by_numpy:
         return break_words.ON_ARRAYS
@@ -265,6 +270,16 @@ def _of_source(code: str, cause: Reason, said: str, site: Site) -> str:
     if code == catalog.GENERIC and cause.hints:
         return " ".join(cause.hints[0].split())
     return catalog.entry(code).fix
+
+
+def _of_positions(site: Site) -> str | None:
+    """What to do about positions of which Python needs a list, and about a loop over different values."""
+    if site.shape == "loop" and re.search(r"\bunique\(", site.expression):
+        return break_words.OVER_VALUES.format(**_words(site))
+    finds = re.search(r"\b(nonzero|argwhere|where)\(", site.expression)
+    if site.shape in ("plain", "list") and finds and ".tolist()" in site.statement:
+        return break_words.LISTED_POSITIONS.format(**_words(site))
+    return None
 
 
 def _how(code: str, shape: Shape) -> str:
@@ -296,12 +311,13 @@ def _words(site: Site) -> dict[str, str]:
     return {
         # Where a value that Python is to use is known first: before the compiled call, or after it.
         "test": test or "condition",
-        "spread": _spread(use),
+        "spread": _spread(use, site.statement),
         "counts": f" (of a bincount torch.zeros(n).index_add(0, {use.of or 'index'}, {mask}.float()))"
         * ("bincount(" in use.taker),
         "made_whole": f" (`{it}` made of all elements)" * (use.of == use.name != ""),
         "unread": f"keep {told} a tensor, without the read, and " * bool(uses.READS.search(use.value)),
         "asks": f" `{test}`" * bool(test),
+        "signs": " and write | for or" * _is_joined_by_or(site.statement),
         "joined": ", with | for or and & for and" * bool(re.search(r"^return\b.* (or|and) ", site.statement)),
         "tested": f"; the test (line {use.also[0]}) is {mask}.any() then" if use.also else "",
         "firsts": f", {mask}.int().argmax(-1) where the first is"
@@ -385,6 +401,14 @@ def _words(site: Site) -> dict[str, str]:
     }
 
 
+def _is_joined_by_or(test: str) -> bool:
+    """Whether a test is ``a or b`` of what are no names: a flag of Python's stays with ``or``."""
+    node = _expression(test)
+    if not isinstance(node, ast.BoolOp) or not isinstance(node.op, ast.Or):
+        return False
+    return all(isinstance(part, ast.Call | ast.Compare) for part in node.values)
+
+
 def _lines(numbers: Sequence[int]) -> str:
     """``line 7`` or ``lines 7, 9``."""
     return f"line{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
@@ -399,11 +423,13 @@ def _rows(mask: str, fewer: int | None) -> str:
     return f" (the mask as {mask}[..., {', '.join(['None'] * fewer)}])"
 
 
-def _spread(use: Use) -> str:
+def _spread(use: Use, statement: str) -> str:
     """How a variance, a median and a quantile are taken under a mask, where it is one of these that is."""
-    if re.search(r"\b(std|var)\b", use.taker):
+    own = re.findall(rf"{re.escape(f'{use.of}[{use.mask}]')}\.\w+", statement) if use.of else []
+    asked = " ".join((use.taker, *own))
+    if re.search(r"\b(std|var)\b", asked):
         return ", or a variance as the mean of (x - mean) ** 2 under the mask"
-    found = re.search(r"\b(median|quantile)\b", use.taker)
+    found = re.search(r"\b(median|quantile)\b", asked)
     if found is None:
         return ""
     return (
@@ -449,14 +475,16 @@ def _matching(table: tuple[tuple[tuple[str, ...], str, str], ...], code: str, sa
 
 def _of_draw(site: Site) -> str | None:
     """What to do about a number that Python or numpy draws, where what it is for says so."""
-    if site.condition is not None and site.shape in ("turn", "stop", "left out", "loop"):
+    if site.condition is not None and site.shape in ("turn", "left out"):
+        return break_words.BY_SHAPE["BS127", "layerdrop"]
+    if site.condition is not None and site.shape in ("stop", "loop"):
         return (
             "A random number decides how many turns run: draw it in the caller and pass it in, a graph for"
             " each number that comes; or run all turns, and weigh with 0 and 1."
         )
     if site.condition is not None:
         return _of_drawn_test(site.condition)
-    if _DRAWS_MANY.search(site.expression):
+    if _DRAWS_MANY.search(site.expression) and not _is_one_number(site):
         return source_advice.of_draws(site.expression)
     was_drawn = not re.search(r"\b(random|np|numpy)\b|seed", site.expression)  # it is needed as a number here
     if site.turns.startswith("while"):
@@ -465,7 +493,7 @@ def _of_draw(site: Site) -> str | None:
         return break_words.DRAWS.format(turns=site.turns)
     if was_drawn:
         return "Draw the number in the caller and pass it in, a graph for each that comes."
-    if site.shape == "size" or re.search(r"\brand(int|range)\(", site.expression):
+    if site.shape == "size" or _is_one_number(site) or re.search(r"\brand(int|range)\(", site.expression):
         return "Draw the number in the caller and pass it in."
     return None
 
@@ -493,6 +521,11 @@ def _of_test(code: str, site: Site) -> str | None:
         return break_words.COUNTED
     if code == "BS101" and site.rewritten:
         return break_words.REWRITTEN[_how(code, site.shape)].format(rewritten=site.rewritten)
+    if code == "BS101" and site.seen.side is not None and site.shape in ("branch", "plain"):
+        picked, of, mask = site.seen.side
+        return break_words.SELECTS_IN_SIDE.format(
+            condition=condition, sides=site.sides, picked=picked, of=of, mask=mask, Mask=_grouped(mask)
+        )
     if code == "BS101" and site.shape != "fast path":
         drawn = _OF_PYTHON.sub("torch.rand(())", condition)
         follows = " (its numbers follow torch.manual_seed)" * (drawn != condition)
@@ -504,6 +537,11 @@ def _of_test(code: str, site: Site) -> str | None:
             " side is no tensor of the other's shape, or does more, test it in the caller."
         )
     return None
+
+
+def _is_one_number(site: Site) -> bool:
+    """Whether Python makes one number of what is drawn: ``int(rng.integers(-2, 3))``."""
+    return re.search(rf"\b(int|float|bool)\({re.escape(site.expression)}\)", site.statement) is not None
 
 
 _OF_PYTHON = re.compile(r"\b(np\.|numpy\.)?random\.(random|rand|uniform)\((0(\.0)?, 1(\.0)?)?\)")

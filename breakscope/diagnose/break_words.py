@@ -46,14 +46,33 @@ CAUGHT = (
     " torch.where where that is operations on tensors."
 )
 _CHECK = (
-    "Assert it on the tensor, without .item() and with a constant text: assert (x >= 0).all(), 'negative'."
-    " Dynamo"
-    " traces that as torch._assert_async, which raises RuntimeError; for sizes and Python numbers use"
-    " torch._check."
+    "Assert it on the tensor, without .item(), with & for and, | for or, ~ for not, and with a constant text:"
+    " assert (x >= 0).all(), 'negative'. Dynamo traces that as torch._assert_async, which raises"
+    " RuntimeError; for sizes and Python numbers use torch._check."
 )
 ASSERTED = (
-    "Assert it on the tensor, with a constant text: assert {asserted}. Dynamo traces that as"
-    " torch._assert_async, which raises RuntimeError."
+    "Assert it on the tensor{text}: assert {asserted}. Dynamo traces that as torch._assert_async, which"
+    " raises RuntimeError."
+)
+SELECTS_IN_SIDE = (
+    "Select with torch.where({condition}, {sides}), and write the side without `{picked}`, which breaks by"
+    " itself, as how many it selects depends on data: under the mask, for a mean torch.where({mask}, {of}, 0)"
+    ".sum() / {Mask}.sum().clamp(min=1), for a median torch.nanmedian(torch.where({mask}, {of}, nan)); where"
+    " the branch does more than set tensors, test it in the caller."
+)
+LISTED_POSITIONS = (
+    "Python needs the positions as a list, and how many there are depends on data: make the list {known} and"
+    " pass it in."
+)
+OF_ARRAY = (
+    "`{name}` comes out of numpy, which Dynamo traces as a tensor: where it is only calculated with, leave"
+    " the {read}() out; else make a list of Python's numbers before the compiled call, .tolist(), and pass"
+    " that."
+)
+OVER_VALUES = (
+    "How often the loop runs{in_it} depends on data: where the values that can come are known, run it over"
+    " these, range(n), each under its mask x == i, or do all at once (one_hot, index_add, scatter_reduce);"
+    " else keep the loop outside of the compiled function and compile its body."
 )
 _CLASS = (
     "A class is made while Dynamo traces: define it outside of the compiled function, and make only its"
@@ -148,6 +167,15 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
             " torch._dynamo.config.trace_autograd_ops = True, where what is differentiated is computed in the"
             " compiled function too, of inputs that come with requires_grad; else call torch.autograd.grad"
             " outside of it."
+        ),
+    ),
+    (
+        ("BS133",),
+        r"sourceless variable UserMethodVariable",
+        (
+            "A method of an object that was made in the compiled function is at work where the graph breaks,"
+            " and cannot be made again behind the break: repair the break inside that method, or make the"
+            " object in the caller and pass it in."
         ),
     ),
     (
@@ -382,7 +410,7 @@ REWRITTEN = {
     "store": (
         "It is computed where the mask is set and stored there: compute it for all elements, and select,"
         " `{rewritten}`{rows}; where that would fail or give nan outside of the mask, put a harmless value"
-        f" there first. Or set {_SHAPES}."
+        f" there first. Or set {_SHAPES}, where nothing branches on the size."
     ),
     "tally": (
         "The loop adds one item after the other where a number says: add all at once, `{rewritten}` in place"
@@ -646,6 +674,10 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " in the caller, after the compiled one; where it can do with a tensor, leave the read out; or set"
         f" {_SCALARS}, where no branch of Python asks for it."
     ),
+    ("BS102", "kept message"): (
+        "The number is kept, and decides{in_it} if a message is written: keep {detached} in its place, and"
+        " test it and write the message in the caller."
+    ),
     ("BS102", "kept"): ("The number is {only}kept{in_it}: {return_it}keep {detached} in its place{shown}."),
     ("BS102", "returned"): (
         "The value is only returned: return the tensor{listed}{joined}, and read {them} in the caller, after"
@@ -664,9 +696,9 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     (
         "BS101",
         "spared",
-    ): "The test{asks} only saves work: drop it, and write torch.where({mask}, f(x), other){rows} over all"
-    " elements, or give what is outside of the mask the weight 0, which changes nothing where the mask is"
-    " empty.",
+    ): "The test{asks} only saves work: drop it. masked_fill and torch.where change nothing where the mask is"
+    " empty; write other work so, torch.where({mask}, f(x), other){rows} over all elements, or give what is"
+    " outside of the mask the weight 0.",
     (
         "BS101",
         "spared mean",
@@ -771,7 +803,8 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " select, y = torch.where({mask}, f(x), y){rows}; where f would fail or"
         " give nan outside of the mask, give"
         " it torch.where({mask}, x, a harmless value){together}. Values of which there are only as many as"
-        f" the mask selects go in with y.masked_scatter({{mask}}, values). Or set {_SHAPES}."
+        f" the mask selects go in with y.masked_scatter({{mask}}, values). Or set {_SHAPES}, where nothing"
+        " branches on the size."
     ),
     ("BS105", "scattered"): (
         "What the mask selects is added or written by an index{in_it}: keep all elements, and give those"
@@ -825,7 +858,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ("BS105", "returned"): (
         "Here what the mask selects is only returned or kept: return {both}, and select after the compiled"
         " call,"
-        f" where no compiled caller goes on with it; or set {_SHAPES}."
+        f" where no compiled caller goes on with it; or set {_SHAPES}, where nothing branches on the size."
     ),
     (
         "BS105",
@@ -834,13 +867,14 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     " what is"
     " compiled.",
     ("BS102", "branch"): (
-        "It decides a branch{in_it}{also}: drop the .item(), int(), float() or bool(), compute both sides and"
-        " select with torch.where, or use torch.cond if a side is costly; where a side is no tensor of the"
-        " other's shape, or does more, test it in the caller."
+        "It decides a branch{in_it}{also}: drop the .item(), int(), float() or bool(){signs}, compute both"
+        " sides and select with torch.where, or use torch.cond if a side is costly; where a side is no tensor"
+        " of the other's shape, or does more, test it in the caller."
     ),
     ("BS102", "told"): (
-        "It decides a branch that writes a message as well: drop the .item(), int(), float() or bool(),"
-        " select with torch.where what the branch sets, and write the message in the caller."
+        "It decides a branch that writes a message as well: drop the .item(), int(), float() or"
+        " bool(){signs}, select with torch.where what the branch sets or returns, and write the message in"
+        " the caller."
     ),
     **{
         (code, "experts"): (

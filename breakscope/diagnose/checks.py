@@ -17,7 +17,7 @@ _BOOLS = re.compile(
     r"(any|all|allclose|isnan|isinf|isfinite|isclose|is_nonzero|equal|logical_\w+|lt|gt|le|ge|eq|ne)$"
 )
 _LONG = 120
-# A text that is made of the values, or that there is none.
+# A text that is made of the values.
 UNTOLD = "'…'"
 
 
@@ -32,7 +32,7 @@ def asserted(around: Sequence[ast.AST]) -> str:
         return ""
     text = of_tensors(check.test) if isinstance(check, ast.Assert) else _opposite(check.test)
     text = text or _of_flags(check, around)
-    return f"{text}, {_told(check)}" if text is not None and len(text) <= _LONG else ""
+    return ", ".join(filter(None, (text, _told(check)))) if text is not None and len(text) <= _LONG else ""
 
 
 def _of_flags(check: ast.If | ast.Assert, around: Sequence[ast.AST]) -> str | None:
@@ -110,9 +110,11 @@ def _is_setting(value: ast.expr, around: Sequence[ast.AST]) -> bool:
 
 
 def _told(check: ast.If | ast.Assert) -> str:
-    """What the check says where it fails, if that is a constant."""
+    """What the check says where it fails, if that is a constant; empty where it says nothing."""
     said: ast.AST | None = check.msg if isinstance(check, ast.Assert) else check.body[-1]
     match said:
+        case None | ast.Raise(ast.Name() | ast.Attribute() | ast.Call(_, [], [])):
+            return ""
         case ast.Raise(ast.Call(_, [ast.Constant(str(text))])) | ast.Constant(str(text)):
             return repr(text) if len(text) <= _LONG else UNTOLD
     return UNTOLD

@@ -28,6 +28,8 @@ _LARGEST = 1 << 40
 _MOST_NAMED = 3
 _SIZED = ("size", "symbolic_shape", "int_value", "stride")
 _HANDED_ON = ("dtype", "identity")
+# What is a version of its own, whatever is dynamic.
+_APART = ("container", "constant_value", "module_attribute", "identity", "type", "rank", "dtype")
 _MODES = ("global_state", "requires_grad", "dispatch_keys")
 # What reads values: an expression that holds another such one reads what that one made.
 _DATA = ("BS101", "BS102", "BS103", "BS105", "BS106", "BS127")
@@ -131,7 +133,7 @@ def _stays(guard: Guard | None) -> bool:
         return False
     if guard.cause in ("int_value", "float_value"):
         return len(guard.values) > A_SECOND
-    return guard.cause in ("container", "constant_value", "module_attribute", "identity", "type")
+    return guard.cause in _APART
 
 
 def _called_from(made: Sequence[Finding], again: Sequence[_Again], places: Places) -> list[Finding]:

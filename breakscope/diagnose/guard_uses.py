@@ -31,6 +31,13 @@ _CALCULATES: tuple[Kind, ...] = ("arithmetic", "bound", "math")
 
 
 _OF_TORCH = re.compile(r"(F|torch|nn\.functional)\.")
+# Operations whose schema takes an ``int``, and no ``SymInt``: each number is another graph.
+PLAIN = (
+    *("rot90", "unfold", "triu_indices", "tril_indices", "matrix_power", "diag", "diagonal", "diag_embed"),
+    *("one_hot", "polygamma", "chunk", "split", "tensor_split", "group_norm", "pixel_shuffle", "linspace"),
+    *("hann_window", "histc", "diff", "stft", "avg_pool1d", "avg_pool2d", "max_pool1d", "max_pool2d"),
+    *("adaptive_avg_pool1d", "adaptive_max_pool1d"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +97,11 @@ class Taken:
         return ""
 
     @property
-    def turned(self) -> str:
-        """``torch.rot90 (line 7)``: the operation that is another one for each number; else empty."""
+    def plain(self) -> str:
+        """``torch.rot90 (line 7)``: the operation that takes it as a plain number; else empty."""
         calls = [end.taker for end in self.ends if isinstance(end.taker, ast.Call)]
         return next(
-            (f"{ast.unparse(one.func)} (line {one.lineno})" for one in calls if uses.called(one) == "rot90"),
-            "",
+            (f"{ast.unparse(one.func)} (line {one.lineno})" for one in calls if uses.called(one) in PLAIN), ""
         )
 
     @property

@@ -62,7 +62,7 @@ class Origin:
         kept_static: whether the script says, where it calls or defines, that sizes are to stay static.
         opaque: arguments that are objects: what they hold is not compared.
         entry: what was called; other: what was called for the earlier compile.
-        equal: sizes of the earlier call that are as large as the first of ``sizes``, and did not go with it.
+        equal: sizes that were as large as the first of ``sizes`` at the first call, and did not go with it.
         rivals: sizes that the guard's value can come of as well as of the first of ``sizes``.
         used: names that the scope of the call uses.
     """
@@ -122,7 +122,7 @@ def origin(found: Collected, old: str | None, new: str | None, guard: Guard, pla
         where=where,
         entry=second["entry"]["name"],
         other=first["entry"]["name"],
-        equal=tuple(_equal(sizes[0], before, after, names)) if sizes else (),
+        equal=tuple(_equal(sizes[0], _compared(_first(found, second)), after, names)) if sizes else (),
         rivals=tuple(_rivals(sizes, guard)) if guarded is None else (),
         used=_used(second.get("caller"), places),
         within=tuple((one["file"], one["line"], one["name"]) for one in second.get("within", ())),
@@ -208,16 +208,29 @@ def _rivals(sizes: Sequence[Size], guard: Guard) -> Iterator[Size]:
 
 
 def _equal(
-    size: Size, before: Mapping[str, tuple[str, Any]], after: Mapping[str, tuple[str, Any]], names: _Names
+    size: Size, first: Mapping[str, tuple[str, Any]], after: Mapping[str, tuple[str, Any]], names: _Names
 ) -> Iterator[str]:
-    """Sizes that one graph would take for the same as another one, as they are equal where it is made."""
-    for path, (kind, held) in before.items():
+    """Sizes that a first graph takes for the same as another one, as they are equal where it is made."""
+    kind, own = first.get(size.path, ("", None))
+    if kind != "tensor" or len(own["shape"]) <= size.dimension or own["shape"][size.dimension] in (0, 1):
+        return
+    for path, (kind, held) in first.items():
         now_kind, now = after.get(path, ("", None))
         if not kind == now_kind == "tensor" or len(held["shape"]) != len(now["shape"]):
             continue
         for dimension, (old, new) in enumerate(zip(held["shape"], now["shape"], strict=True)):
-            if old == size.old > 1 and new != size.new:
+            if old == own["shape"][size.dimension] and new != size.new:
                 yield f"dimension {dimension} of {names.of(path)[0]}"
+
+
+def _first(found: Collected, call: Event) -> Event:
+    """The earliest call of the same function that had anything compiled."""
+    entry = tuple(call["entry"][key] for key in ("file", "name"))
+    return next(
+        one
+        for one in found.signatures
+        if one.get("entry") and tuple(one["entry"][key] for key in ("file", "name")) == entry
+    )
 
 
 def _used(caller: Event | None, places: Places) -> frozenset[str]:

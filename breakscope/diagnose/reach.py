@@ -11,7 +11,7 @@ from typing import Literal
 from breakscope.diagnose import checks, kinds, restated, uses
 from breakscope.diagnose.becomes import is_array, is_tensor, values_of
 from breakscope.diagnose.site_use import Seen, Use
-from breakscope.diagnose.statements import head_of
+from breakscope.diagnose.statements import asked_mask, head_of
 from breakscope.project.sources import Position, Sources
 from breakscope.source.syntax import grouped
 
@@ -373,7 +373,22 @@ def seen(sources: Sources, file: str, position: Position | None, use: Use) -> Se
         picked=_picked(around, use),
         is_hook=_is_hook(around),
         caught=_caught(around),
+        side=_selected_in_side(around),
     )
+
+
+def _selected_in_side(around: Sequence[ast.AST]) -> tuple[str, str, str] | None:
+    """``x[m]``, ``x`` and ``m``, where a side of a branch selects by the mask that its test asks for."""
+    branch = next((node for node in reversed(around) if isinstance(node, ast.If | ast.IfExp)), None)
+    if branch is None or (branch.test not in around and branch is not around[-1]):
+        return None
+    asked = asked_mask(branch.test)
+    sides = [branch.body, branch.orelse] if isinstance(branch, ast.IfExp) else [*branch.body, *branch.orelse]
+    for node in (part for side in sides for part in ast.walk(side)):
+        match node:
+            case ast.Subscript(of, chosen, ast.Load()) if asked and ast.unparse(chosen) == asked[0]:
+                return ast.unparse(node), ast.unparse(of), asked[0]
+    return None
 
 
 def _written(around: Sequence[ast.AST]) -> str:

@@ -36,6 +36,8 @@ _HELD = re.compile(r"^len\(.*\._(?P<what>buffers|parameters|modules|\w+_hooks)\)
 _STATE = re.compile(r"dict\.keys\(.*\['(?P<key>step|t|n|count|i|iter)'\] == ")
 _SEVERAL = 3  # shown
 A_SECOND = 2  # values: after the second a number may be symbolic, however many parts were compiled for it
+# What that saves depends on all that compiled code does with a number, and on torch: only a trial tells.
+_BY_REMEDY = "have breakscope remedy try dynamic=True in torch.compile"
 # Sizes of one dimension that were compiled one by one: torch has not made it dynamic after the second.
 _STILL_STATIC = 3
 # An attribute of a module itself, as torch writes it, and of no object or dict that a module keeps.
@@ -80,7 +82,9 @@ def advice(
             " once; if only some of the calls were meant to be under it, " + remedy(guard)
         )
     elif guard.cause in ("type", "identity", "container", "aliasing", "dtype", "rank", "requires_grad"):
-        text = _handed_on(guard, does) if does.made else _object(guard, origin, does)
+        is_cache = guard.cause == "container" and does.caches and not does.made
+        held = _handed_on(guard, does) if does.made else _object(guard, origin, does)
+        text = _cached(guard) if is_cache else held
     else:
         text = remedy(guard)
     item = _ITEM.fullmatch(guard.source or "") or _OF_CONTAINER.fullmatch(guard.source or "")
@@ -145,8 +149,8 @@ def of_group(
         )
         how = f"call {call} before the call, as {_taken_for_one(origin)}{sides}"
     else:
-        mark = f" ({call} {front})" if can_mark else ""
-        how = f"pass dynamic=True to torch.compile, {_how_far(origin, does)}{mark}"
+        mark = f", or call {call} {front}" if can_mark else ""
+        how = f"{_BY_REMEDY} ({_how_far(origin, does)}){mark}"
     apart = " Sizes 0 and 1 are compiled apart all the same." if _SPECIAL_SIZES & set(seen) else ""
     return (
         f"{said[:1].upper()}{said[1:]}, once each: {how}; or {_pad(size)}.{apart} After the second"
@@ -170,16 +174,16 @@ def _or(origin: Origin) -> str:
 def _taken_for_one(origin: Origin) -> str:
     was = "was" if len(origin.equal) == 1 else "were"
     equal = listed(origin.equal[:_SEVERAL])
-    return f"{equal} {was} as large at first, and dynamic=True takes equal sizes for one"
+    return f"{equal} {was} as large at the first call, and dynamic=True takes equal sizes for one"
 
 
 def _how_far(origin: Origin, does: Taken) -> str:
-    """What dynamic=True saves, of a size that several functions are compiled again for."""
+    """What dynamic=True does not save, of a size that several functions are compiled again for."""
     if asks := does.needed(_ASKS):
-        return f"which saves it, but {asks} asks for it, and each side is compiled apart"
+        return f"but {asks} asks for it, and each side is compiled apart"
     if origin.equal:
-        return f"and make the first call with sizes that differ: {_taken_for_one(origin)}"
-    return "which saves it unless the code branches on it, or makes a Python number, a 0 or a 1 of it"
+        return f"with a first call whose sizes differ: {_taken_for_one(origin)}"
+    return "no help where the code branches on it, or makes a Python number, a 0 or a 1 of it"
 
 
 def of_generation(origin: Origin) -> str:
@@ -215,9 +219,8 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
             f"no size{_whole(origin)} changed as that of {guard.source} did ({_seen(guard)} were seen): it"
             " comes from data, as how many a mask selects, from another one of several tensors (items of a"
             " list), from what the model keeps, or from another call or model that runs this"
-            " code. After the second"
-            " size torch makes it dynamic; dynamic=True in torch.compile saves that compile, or pad to a"
-            " fixed size"
+            " code. After the second size torch makes it dynamic. To save that compile, pad to a fixed"
+            f" size, or {_BY_REMEDY}"
         )
     if origin.sizes:
         return _decided(guard, origin, does)
@@ -231,13 +234,14 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
             f"of the tensors that are passed by themselves none differs in size: {guard.source} has its size"
             f" ({_seen(guard)} were seen) from what is passed inside an object ({listed(origin.opaque)}"
             f"{_whole(origin)}), from the model's own state, from how many things are passed, or from data."
-            " After the second size torch makes it dynamic; dynamic=True in torch.compile saves that compile,"
-            " or pad to a fixed size"
+            " After the second size torch makes it dynamic. To save that compile, pad to a fixed size, or"
+            f" {_BY_REMEDY}"
         )
     return (
         f"no size{_whole(origin)} differs: {guard.source} has its size from the model's own state, from how"
         " many things are passed, or from data"
-        f" ({_seen(guard)} were seen). Keep that the same, pad to a fixed size, or compile with dynamic=True"
+        f" ({_seen(guard)} were seen). Keep that the same, pad to a fixed size, or"
+        f" {_BY_REMEDY}"
     )
 
 
@@ -310,7 +314,7 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
     if ones:
         return (
             f"pass dynamic=True to torch.compile for {listed(others)} in dimension {size.dimension} of"
-            f" {size.argument}{_whole(origin)}: it saves the compile for the second size. {listed(ones)}"
+            f" {size.argument}{_whole(origin)}, for the compile of the second size. {listed(ones)}"
             " came too, and torch compiles sizes 0 and 1 apart from all others, one graph for each. "
             + _apart(size)
         )
@@ -319,7 +323,7 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
             f"the code makes a Python number of dimension {size.dimension} of {size.argument}{_whole(origin)}"
             f" ({does.needs}), so each size"
             f" ({_seen(guard)} were seen) is compiled, and dynamic=True does not help: {_pad(size)}, or"
-            " compile what the loop does and leave the loop to Python"
+            f" {_elsewhere(does)}"
         )
     if guard.cause == "size" and len(set(guard.values)) >= _STILL_STATIC:
         return (
@@ -332,14 +336,14 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
         return (
             f"{guard.source} changed as dimension {size.dimension} of {size.argument} did, and as"
             f" {rival.dimension} of {rival.argument}{_whole(origin)}: its size is of one of them, or of"
-            f" data. Pass dynamic=True to torch.compile, or {_pad(size)}. It is one compile: after the second"
-            " size torch makes it dynamic"
+            " data. It is one compile: after the second size torch makes it dynamic. To save it,"
+            f" {_pad(size)}, or {_BY_REMEDY}"
         )
     if not origin.direct or origin.by is not None:
         return (
             f"{guard.source} has its size from dimension {size.dimension} of {size.argument}{_whole(origin)}:"
-            f" pass dynamic=True to torch.compile, or {_pad(size)}. It is one compile: after the second size"
-            " torch makes it dynamic"
+            " it is one compile, and after the second size torch makes it dynamic. To save it,"
+            f" {_pad(size)}, or {_BY_REMEDY}"
         )
     unnamed = list(dict.fromkeys(_whole_argument(one) for one in origin.sizes if not one.named))
     names = _free_names(unnamed, origin.used)
@@ -362,9 +366,18 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
     equal = f"; but {_taken_for_one(origin)}" if origin.equal and how.startswith("pass dynamic=True") else ""
     kept = "where dynamic=False or mark_static holds for this call, take that out; " * origin.kept_static
     return (
-        f"{kept}{how}: it saves the compile for the second"
-        f" size (torch makes a dimension dynamic by itself then){sides}{equal}{other}"
+        f"{kept}{how}: that is for the compile of the second size, after which torch makes a dimension"
+        f" dynamic by itself; breakscope remedy tries what it saves{sides}{equal}{other}"
     )
+
+
+def _elsewhere(does: Taken) -> str:
+    """What Python can do with a number that compiled code needs as a constant."""
+    if does.is_range:
+        return "compile what the loop does and leave the loop to Python"
+    if keyed := does.needed(("key",)):
+        return f"do in the caller what needs it as a key ({keyed}), and pass in what comes of it"
+    return "do in the caller what needs it, and pass in what comes of it as tensors"
 
 
 def _free_names(arguments: Sequence[str], used: frozenset[str]) -> dict[str, str]:
@@ -483,9 +496,8 @@ def _decided_by_value(guard: Guard, origin: Origin, number: tuple[str, str, str]
             " made once, whatever dynamic= says"
         )
     return (
-        f"the size of {guard.source} follows {name}{_whole(origin)} ({old}, then {new}): keep it the same,"
-        " or compile"
-        " with dynamic=True so that it is symbolic from the start"
+        f"the size of {guard.source} changed with {name}{_whole(origin)} ({old}, then {new}): keep it the"
+        f" same, or {_BY_REMEDY}"
     )
 
 
@@ -545,10 +557,9 @@ def _number(guard: Guard, origin: Origin | None, times: int, does: Taken) -> str
     what = "it" if given else name
     if times <= 1 and guard.cause == "int_value":
         return (
-            f"nothing to do for a second value: torch treats {name} as symbolic from then on (0 and 1"
-            " apart where it is a size). To save this compile, pass dynamic=True to torch.compile, which"
-            " does so where no branch, the code's or (of a size) torch's own, tells the two apart, or keep"
-            " the value the same"
+            f"one compile for a second value is normal: torch treats {name} as symbolic from then on, but for"
+            " 0 and 1, and where an operation or a branch needs the number. To save this one, keep the value"
+            f" the same, or {_BY_REMEDY}"
         )
     if times <= 1 or (guard.cause == "float_value" and len(guard.values) <= A_SECOND):
         return _second_float(guard, name, what, does)
@@ -609,7 +620,7 @@ _CONSTANTS = "a range, a branch, an index of a list, a number of pieces"
 def _side(guard: Guard, side: str) -> str:
     """Of a number that is symbolic, and that a branch or an index asks for."""
     own = guard.cause == "int_value" and not re.search(r"[<>]", guard.expected or "")
-    second = "; dynamic=True in torch.compile saves the compile for the second value" if own else ""
+    second = f"; or {_BY_REMEDY}" if own else ""
     return (
         f"the code asks whether {side} (a branch, or the bounds of an index), and torch compiles each side"
         f" of that, not each value of {guard.source}: that is made once, and normal. To save one side, test"
@@ -625,8 +636,11 @@ def _always_constant(guard: Guard, does: Taken) -> str | None:
             f"index with one element and take it out, x[{name}.reshape(1)][0], or pass a Python int: {name}"
             " is a tensor of one number that indexes another, and its value is a constant of the code"
         )
-    if does.turned:
-        return f"pass the few values of {name}, or turn in the caller: {does.turned} takes it as a constant"
+    if does.plain:
+        return (
+            f"keep the values of {name} few, or make in the caller what it is for: {does.plain} takes it as a"
+            " constant"
+        )
     if does.picked:
         return (
             f"where {name} has more than a few values, pick from {does.picked} in the caller, and pass in"
@@ -665,7 +679,7 @@ def _few_values(guard: Guard, name: str, does: Taken) -> str:
     return (
         f"torch treats {name} as symbolic after its second value; sizes 0 and 1, and the two sides of a"
         f" branch on it, are compiled apart: these versions ({_seen(guard)}) are made once. To save the"
-        " first, pass dynamic=True to torch.compile"
+        f" first, {_BY_REMEDY}"
     )
 
 
@@ -874,6 +888,16 @@ _FOLLOWS = {
 }
 
 
+def _cached(guard: Guard) -> str:
+    """Of a dict that the code fills where it lacks a key."""
+    return (
+        f"{guard.source} is filled by the code itself where it lacks a key ({_seen(guard)} were seen): look"
+        " it up in the caller, and pass in what it holds. A call in eager before the first compiled one"
+        " fills it"
+        " too, but a key is a constant of the code: each that comes is a version all the same"
+    )
+
+
 def _handed_on(guard: Guard, does: Taken) -> str:
     """Of a local that goes on over a break: it is no argument, and nobody passes it."""
     follows = _FOLLOWS.get(guard.cause, "what it is")
@@ -986,12 +1010,6 @@ def _filled(guard: Guard, does: Taken) -> str | None:
             f"calls pass another number of arguments by place ({_seen(guard)} in {guard.source}): a version"
             " for each way to call it is normal, made once. To save one, call it in one way"
         )
-    if guard.cause == "container" and does.caches:
-        return (
-            f"{guard.source} is filled by the code itself where it lacks a key: make one call in eager for"
-            " each key that will come before the first compiled call, or make what it holds in the caller"
-            f" ({_seen(guard)} were seen)"
-        )
     is_own = (
         guard.cause == "container" and _GLOBAL.search(guard.expression) and "item" in (guard.actual or "")
     )
@@ -1030,9 +1048,11 @@ def _of_kind(guard: Guard) -> str | None:
     if guard.cause in ("rank", "dtype") and len(guard.values) == A_SECOND:
         # Who calls decides: two callers, or autocast that is on at some calls only.
         autocast = ", or where autocast is on at some calls only" if guard.cause == "dtype" else ""
+        # A size of 0 or 1, as that of an empty state, is a version of its own as well.
+        apart = ", if none of its sizes is then 0 or 1 at some calls only" if guard.cause == "rank" else ""
         return (
             f"a version for each {guard.cause} of {guard.source} ({_seen(guard)} were seen) is normal where"
-            f" two kinds of calls mean it{autocast}, and made once. To save one, {remedy(guard)}"
+            f" two kinds of calls mean it{autocast}, and made once. To save one, {remedy(guard)}{apart}"
         )
     if guard.cause == "type" and "___check_metadata" in guard.expression:
         return (

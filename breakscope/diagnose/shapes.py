@@ -122,6 +122,8 @@ def use_of(
         use = _of_place(around, code, callers)
     if use.shape == "filter" and made_of:  # the whole list is to be made there
         made_of = begins.arguments(_to_comprehension(around), callers)
+    if use.shape == "message" and made_of and begins.holds_more(use.taker, use.name, around):
+        made_of = ()  # the rest of its text is known in here alone
     own = entered and not callers
     return _in_loops(replace(use, arguments=made_of, own=own), around, callers, code)
 
@@ -322,6 +324,11 @@ def _of_ends(ends: Sequence[End]) -> tuple[Shape, End | None]:
         return ("tested pick" if shape == "pick" and tests else shape), end
     if ends and all(end.kind in ("message", "raised") or _only_tells(end) for end in ends):
         return "message", ends[0]
+    is_noted = any(end.kind == "kept" for end in ends) and all(
+        end.kind in ("kept", "message", "raised") or _only_tells(end) for end in ends
+    )
+    if is_noted and tests:
+        return "kept message", tests[0]
     for end in tests:
         shape = _of_tested(end)
         told = ("test", "message", "raised") if shape == "check" else ("message", "raised")

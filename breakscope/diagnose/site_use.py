@@ -32,6 +32,7 @@ Shape = Literal[
     "list",
     "index",
     "kept",
+    "kept message",
     "returned",
     "given",
     "passed",
@@ -124,7 +125,7 @@ neighbours: loops put the indices of pairs into lists where a value says so. tal
 rows: a mask selects as many of each row, and what it selects is given rows again.
 items: what a mask selects becomes items of a list that Python sorts.
 tallied: only how many a mask selects is asked. best: each turn of a loop is held against the best so far.
-extreme: the branch only keeps the largest or least so far.
+extreme: the branch only keeps the largest or least so far. kept message: it is kept, and decides a message.
 
 Others: random: numpy draws the number. experts: which tokens go to which expert. with: a context manager
 is entered. plain: anything else.
@@ -180,6 +181,7 @@ class Seen:
             ``python`` for other lists and dicts; None where that is not known.
         is_hook: whether its function is registered as a hook of a module.
         caught: the line of the handler in the same function that catches what is raised there; else 0.
+        side: what a side of its branch selects by a mask, what it selects from and the mask, as source.
     """
 
     fewer: int | None = None
@@ -189,3 +191,4 @@ class Seen:
     picked: tuple[str, Literal["tensor", "numbers", "python"]] | None = None
     is_hook: bool = False
     caught: int = 0
+    side: tuple[str, str, str] | None = None

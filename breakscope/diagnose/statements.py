@@ -165,7 +165,7 @@ def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | N
     if left := _leaves_loop(body, around):
         return left
     if isinstance(statement, ast.If) and (last := _last_returns(statement, around)):
-        return "verdict" if any(map(_holds_constant, last)) else "branch"
+        return _of_last(last, body)
     if isinstance(statement, ast.If) and _leaves_out_changes(statement, around):
         return "skip"
     if isinstance(statement, ast.If) and _spares(statement):
@@ -184,6 +184,13 @@ def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | N
     if isinstance(statement, ast.If) and _drops_masked(statement):
         return "dropped"
     return _of_sides(statement, around)
+
+
+def _of_last(returned: Sequence[ast.expr], body: Sequence[ast.stmt]) -> Shape:
+    """What a branch is for that decides what its function returns last."""
+    if any(map(_holds_constant, returned)):
+        return "verdict"
+    return "told" if any(map(uses.is_message, body)) else "branch"
 
 
 def _changes(body: Sequence[ast.stmt], around: Sequence[ast.AST]) -> Shape | None:
@@ -251,6 +258,8 @@ def _writes_item(statement: ast.stmt) -> bool:
             return True
         case ast.AugAssign(ast.Subscript(slice=ast.Name() | ast.Tuple() | ast.Compare()), _, value):
             return not _is_count(value)
+        case ast.Assign([ast.Subscript(slice=ast.Call() as place)]):
+            return not uses.READS.search(ast.unparse(place))
     return False
 
 
@@ -617,6 +626,8 @@ def _stores_elsewhere(statement: ast.stmt, mask: str) -> bool:
 def _is_under_mask(statement: ast.stmt, mask: str) -> bool:
     """Whether it only sets what a mask selects, as ``torch.where(mask, 0, x)`` and ``masked_fill`` do."""
     match statement:
+        case ast.Assign([ast.Name(name)], value) if _is_filled(value, name, mask):
+            return True
         case ast.Assign(value=ast.Call(args=[first, *_]) as call):
             by = re.sub(r"\[\.\.\., None\]$", "", ast.unparse(first))
             left = len(call.args) > 1 and ast.unparse(call.args[1]) in uses.targets(statement)
@@ -624,6 +635,19 @@ def _is_under_mask(statement: ast.stmt, mask: str) -> bool:
                 by == mask or (left and mask == f"~{by}")
             )
     return False
+
+
+_CONVERTS = ("masked_fill", "float", "half", "to", "type_as", "double", "bfloat16", "contiguous")
+
+
+def _is_filled(value: ast.expr, name: str, mask: str) -> bool:
+    """Whether a name is filled where a mask is set and converted: ``x.float().masked_fill(m[None], 0)``."""
+    filled = False
+    while isinstance(value, ast.Call) and uses.called(value) in _CONVERTS:
+        if uses.called(value) == "masked_fill":
+            filled = bool(value.args) and re.sub(r"\[[^\]]*\]$", "", ast.unparse(value.args[0])) == mask
+        value = getattr(value.func, "value", value.func)
+    return filled and ast.unparse(value) == name
 
 
 def in_loop(around: Sequence[ast.AST]) -> bool:
@@ -683,9 +707,11 @@ def _is_of_python(statement: ast.stmt) -> bool:
 
 
 def _sets_item(node: ast.AST) -> bool:
-    """Whether it sets an item of a dict, by its name: ``group["lr"] = …``."""
+    """Whether it sets an item of a dict, by its name or a number that is read: ``group["lr"] = …``."""
     match node:
         case ast.Assign([ast.Subscript(slice=ast.Constant(str()))]):
+            return True
+        case ast.Assign([ast.Subscript(slice=ast.Call(ast.Attribute(attr="item"), []))]):
             return True
     return False
 

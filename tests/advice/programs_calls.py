@@ -95,7 +95,7 @@ CALLS: tuple[Followed, ...] = (
     f(
         "BS127",
         "an array that a state of numpy's draws",
-        r"^Draw the number in the caller and pass it in, or draw a tensor with torch\.rand",
+        r"^An array is drawn: draw a tensor in its place, torch\.randn.*or draw the array in the caller",
         "return x * 0 * torch.from_numpy(state.randn(2, 3))",
         (
             "def f(x):\n    return x * 0 * torch.from_numpy(state.randn(2, 3))",
@@ -160,7 +160,7 @@ CALLS: tuple[Followed, ...] = (
     Followed(
         "BS105",
         "rows that are selected for what is stored under the same mask",
-        r"y = torch\.where\(keep, f\(x\), y\) \(for rows keep\[:, None\]\)",
+        r"y = torch\.where\(keep, f\(x\), y\)",
         STORED,
         (
             (

@@ -43,7 +43,7 @@ LOOPS: tuple[Followed, ...] = (
     f(
         "BS102",
         "a number behind min, max and math",
-        r"Use torch\.acos of the tensor in place of math\.acos of its number, and clamp in place of min and max",
+        r"Use torch\.acos of the tensor in place of math\.acos of its number.*clamp for min and max",
         "return x, math.acos(min(1.0, max(-1.0, x[0, 0].item())))",
         ("math.acos(min(1.0, max(-1.0, x[0, 0].item())))", "torch.acos(x[0, 0].clamp(-1, 1))"),
         near=True,
@@ -306,9 +306,13 @@ LOOPS: tuple[Followed, ...] = (
     f(
         "BS101",
         "a flag that is made of a count",
-        r"^A whole number decides, and Dynamo holds it as a tensor",
+        r"^The value comes out of numpy.*leave this to the caller, on arrays",
         "k = np.lcm.reduce([2, 2])\nodd = x.shape[1] % k != 0\nx = x + 1\nif odd:\n    x = F.pad(x, (0, 1))\nreturn x",
-        ("np.lcm.reduce([2, 2])", "math.lcm(2, 2)"),
+        (
+            "def f(x):\n    k = np.lcm.reduce([2, 2])\n    odd = x.shape[1] % k != 0\n",
+            "def f(x, odd):\n",
+        ),
+        ("say(f(x))", "say(f(x, bool(x.shape[1] % np.lcm.reduce([2, 2]) != 0)))"),
     ),
     f(
         "BS102",

@@ -54,7 +54,7 @@ RECOMPILES: tuple[Followed, ...] = (
     calls(
         "BS201",
         "more arguments than are marked one by one",
-        r"^Pass dynamic=True to torch\.compile: it saves",
+        r"^Pass dynamic=True to torch\.compile: that is for the compile of the second size",
         PLAIN.format("a, b, c, d", "a + b + c + d")
         + "for n in (2, 3, 4):\n    y = [torch.ones(n, 3) for _ in range(4)]\n    say(f(y[0], y[1], y[2], y[3]))\n",
         ("@torch.compile", "@torch.compile(dynamic=True)"),
@@ -226,11 +226,36 @@ RECOMPILES: tuple[Followed, ...] = (
     ),
     calls(
         "BS207",
+        "an int that an operation takes as a plain number",
+        r"^Keep the values of k few, or make in the caller what it is for: torch\.diagonal \(line \d+\) takes it as a"
+        r" constant",
+        PLAIN.format("x, k", "torch.diagonal(x, k).sum()") + "for k in (0, 1, 2):\n    say(f(x, k))\n",
+        ("torch.diagonal(x, k).sum()", "k.sum()"),
+        ("say(f(x, k))", "say(f(x, torch.diagonal(x, k)))"),
+    ),
+    calls(
+        "BS211",
+        "a dict that is filled where it lacks a key",
+        r"^self\.kept is filled by the code itself where it lacks a key.*look it up in the caller, and pass in",
+        "class Keeper:\n    def __init__(self):\n        self.kept = {}\n    @torch.compile\n    def add(self, x):\n"
+        "        n = x.shape[0]\n        if n not in self.kept:\n            self.kept[n] = torch.ones(n)\n"
+        "        return (x + self.kept[n]).sum()\n"
+        "c = Keeper()\nfor n in (3, 4, 5, 4): say(c.add(torch.ones(n)))\n",
+        (
+            "        n = x.shape[0]\n        if n not in self.kept:\n            self.kept[n] = torch.ones(n)\n",
+            "",
+        ),
+        ("add(self, x)", "add(self, x, kept)"),
+        ("x + self.kept[n]", "x + kept"),
+        ("c.add(torch.ones(n))", "c.add(torch.ones(n), torch.ones(n))"),
+    ),
+    calls(
+        "BS207",
         "an int that counts down to 0",
         r"torch compiles each side of that, not each value of n.*dynamic=True in torch\.compile",
         "@torch.compile\ndef f(x, n):\n    return x * n if n > 0 else x\nfor n in (5, 4, 3, 2, 0):\n    say(f(x, n))\n",
         ("@torch.compile", "@torch.compile(dynamic=True)"),
-        lessens="saves the compile for the second value",
+        lessens="have breakscope remedy try dynamic=True",
     ),
     calls(
         "BS207",
@@ -603,7 +628,7 @@ RECOMPILES: tuple[Followed, ...] = (
     calls(
         "BS191",
         "an error that is caught",
-        r"Test the condition",
+        r"Write the line so that stand-ins without data pass it",
         "@torch.compile\ndef f(x, w):\n    try:\n        return x @ w\n    except RuntimeError:\n        return x @ w.T\nwith contextlib.suppress(RuntimeError): f(x, torch.ones(2, 3))\nsay(1)\n",
         (
             "    try:\n        return x @ w\n    except RuntimeError:\n        return x @ w.T",

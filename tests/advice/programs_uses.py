@@ -214,7 +214,7 @@ USES: tuple[Followed, ...] = (
     f(
         "BS301>BS101",
         "a turn that a test only spares",
-        r"The test `sel\.sum\(\) == 0` only saves work: drop it, .*weight 0",
+        r"The test `sel\.sum\(\) == 0` only saves work: drop it\. .*weight 0",
         "out = torch.zeros(2)\nfor k in range(3):\n    sel = (x > k).any(1)\n    if sel.sum() == 0:\n"
         "        continue\n    out = out + torch.where(sel, x.sum(1), 0)\nreturn out",
         ("        if sel.sum() == 0:\n            continue\n", ""),
@@ -427,7 +427,7 @@ USES: tuple[Followed, ...] = (
     f(
         "BS105",
         "a loop over the values that are there",
-        r"run a fixed number of turns",
+        r"run it over these, range\(n\), each under its mask x == i",
         "s = x * 0\nfor c in x.unique():\n    s = s + (x == c) * c\nreturn s",
         ("x.unique()", "range(-1, 5)"),
     ),
@@ -479,7 +479,7 @@ USES: tuple[Followed, ...] = (
     f(
         "BS102",
         "an element that a test asks for",
-        r"^A tensor of one number is an index here",
+        r"^The number picks an element of the tensor `v`: index without reading it",
         "v = x.sum(0)\ni = v.argmax()\nif v[i] < 0.3:\n    return x\nreturn x * 2",
         ("v[i]", "v.index_select(0, i.reshape(1))"),
     ),
@@ -556,7 +556,7 @@ USES: tuple[Followed, ...] = (
     f(
         "BS101",
         "a test that saves work",
-        r"The test `mask\.any\(\)` only saves work: drop it, and write torch\.where\(mask",
+        r"The test `mask\.any\(\)` only saves work: drop it\. .*torch\.where\(mask",
         "mask = x > 2\ny = x.clone()\nif mask.any():\n    y[mask] = 0.0\nreturn y",
         ("if mask.any():\n        y[mask] = 0.0", "y = torch.where(mask, 0.0, y)"),
     ),
@@ -608,7 +608,7 @@ USES: tuple[Followed, ...] = (
     f(
         "BS102",
         "a number that picks a row",
-        r"x\.index_select\(0, i\.reshape\(1\)\)",
+        r"x\.index_select\(dim, i\.reshape\(1\)\)",
         "i = int(x.sum(1).argmax())\nreturn x[i] + 1",
         ("int(x.sum(1).argmax())", "x.sum(1).argmax()"),
         ("x[i] + 1", "x.index_select(0, i.reshape(1))[0] + 1"),
@@ -616,7 +616,7 @@ USES: tuple[Followed, ...] = (
     f(
         "BS102",
         "a tensor that picks a row",
-        r"take x\.index_select\(dim, i\.reshape\(1\)\)",
+        r"of the tensor `x`: index without reading it, x\.index_select\(dim, i\.reshape\(1\)\)",
         "return x[x.sum(1).argmax()] + 1",
         ("x[x.sum(1).argmax()]", "x.index_select(0, x.sum(1).argmax().reshape(1))[0]"),
     ),
@@ -918,7 +918,7 @@ USES: tuple[Followed, ...] = (
     f(
         "BS127",
         "an array that a generator of numpy's draws",
-        r"^Draw the number in the caller and pass it in, or draw a tensor with torch\.rand",
+        r"^An array is drawn: draw a tensor in its place, torch\.randint.*or draw the array in the caller",
         "return x * torch.from_numpy(rng.integers(2, 3, size=3))",
         (
             "def f(x):\n    return x * torch.from_numpy(rng.integers(2, 3, size=3))",
@@ -926,6 +926,102 @@ USES: tuple[Followed, ...] = (
         ),
         ("say(f(x))", "say(f(x, torch.from_numpy(rng.integers(2, 3, size=3))))"),
         outside="rng = np.random.default_rng(0)",
+    ),
+    f(
+        "BS127",
+        "one number of a generator of numpy's",
+        r"^Draw the number in the caller and pass it in",
+        "return torch.roll(x, int(rng.integers(1, 2)), 0)",
+        (
+            "def f(x):\n    return torch.roll(x, int(rng.integers(1, 2)), 0)",
+            "def f(x, n):\n    return x.roll(n, 0)",
+        ),
+        ("say(f(x))", "say(f(x, int(rng.integers(1, 2))))"),
+        outside="rng = np.random.default_rng(0)",
+    ),
+    f(
+        "BS301>BS127",
+        "a part that is left out at random",
+        r"decides whether a part runs: draw the decisions in the caller and pass them in as Python bools",
+        "for a in (1.0, 2.0):\n    if random.random() < 0.0:\n        continue\n    x = x + a\nreturn x",
+        (
+            "def f(x):\n    for a in (1.0, 2.0):\n        if random.random() < 0.0:",
+            "def f(x, left_out):\n    for a, out in zip((1.0, 2.0), left_out):\n        if out:",
+        ),
+        ("say(f(x))", "say(f(x, [random.random() < 0.0 for _ in range(2)]))"),
+    ),
+    f(
+        "BS102",
+        "a number that is kept and told of",
+        r"keep mean\.detach\(\) in its place, and test it and write the message in the caller",
+        "mean = x.mean()\nkept.mean = mean.item()\nif kept.mean < 0:\n    print(kept.mean)\nreturn x + 1",
+        ("mean.item()\n    if kept.mean < 0:\n        print(kept.mean)", "mean.detach()"),
+        ("say(f(x))", "say(f(x)); kept.mean < 0 and print(kept.mean)"),
+        outside="kept = type('Kept', (), {})()",
+    ),
+    f(
+        "BS102",
+        "a branch that tells, and returns",
+        r"drop the \.item\(\), int\(\), float\(\) or bool\(\) and write \| for or, select with torch\.where what"
+        r" the branch sets or returns, and write the message in the caller",
+        "mean = x.mean()\nif torch.isnan(mean) or mean.item() > 1e3:\n    print('far')\n    return x * 0\nreturn x + mean",
+        (
+            "    if torch.isnan(mean) or mean.item() > 1e3:\n        print('far')\n        return x * 0\n    return x + mean",
+            "    return torch.where(torch.isnan(mean) | (mean > 1e3), x * 0, x + mean)",
+        ),
+    ),
+    f(
+        "BS102",
+        "a test before what only fills",
+        r"The test `mask\.any\(\)` only saves work: drop it\. masked_fill and torch\.where change nothing",
+        "mask = x > 3\nif mask.any().item():\n    x = x.float().masked_fill(mask[None], 0.0).type_as(x)\nreturn x[-1]",
+        ("    if mask.any().item():\n        x = x", "    x = x"),
+    ),
+    f(
+        "BS301>BS102",
+        "numbers of an array",
+        r"`p` comes out of numpy.*where it is only calculated with, leave the float\(\) out",
+        "for p in ps:\n    x = x / float(p)\nreturn x",
+        ("float(p)", "p"),
+        outside="ps = np.array([2.0, 4.0], dtype=np.float32)",
+    ),
+    f(
+        "BS301>BS101",
+        "a side that selects",
+        r"Select with torch\.where\(m\.any\(\), r\[m\]\.median\(\), 1\.0\), and write the side without `r\[m\]`.*"
+        r"torch\.nanmedian\(torch\.where\(m, r, nan\)\)",
+        "out = x[:, 0].clone()\nfor b in range(2):\n    r, m = x[b], x[b] > 0\n"
+        "    out[b] = r[m].median() if m.any() else 1.0\nreturn out",
+        (
+            "r[m].median() if m.any() else 1.0",
+            "torch.where(m.any(), torch.nanmedian(torch.where(m, r, torch.nan)), 1.0)",
+        ),
+    ),
+    f(
+        "BS105",
+        "positions as a list",
+        r"make the list before the compiled call, as it is made of the argument `x` alone, and pass it in",
+        "at = (torch.nonzero(x[:, 0] > 0).flatten()).tolist()\nreturn [one.sum() for one in torch.tensor_split(x, at)]",
+        ("def f(x):\n    at = (torch.nonzero(x[:, 0] > 0).flatten()).tolist()", "def f(x, at):\n    pass"),
+        ("say(f(x))", "say(f(x, torch.nonzero(x[:, 0] > 0).flatten().tolist()))"),
+    ),
+    f(
+        "BS106",
+        "an assert that says nothing",
+        r"Assert it on the tensor: assert ~torch\.isnan\(x\)\.any\(\)\. Dynamo",
+        "assert not torch.isnan(x).any()\nreturn x + 1",
+        ("assert not torch", "assert ~torch"),
+    ),
+    f(
+        "BS101",
+        "a change at a place that is drawn",
+        r"The branch changes tensors in place.*x = torch\.where\(x\.sum\(\) > 0, new, x\)",
+        "y = x.clone()\nif x.sum() > 0:\n    y[at(1)] = 0.0\nreturn y",
+        (
+            "    if x.sum() > 0:\n        y[at(1)] = 0.0",
+            "    new = y.clone(); new[at(1)] = 0.0\n    y = torch.where(x.sum() > 0, new, y)",
+        ),
+        outside="def at(n): return n",
     ),
     f(
         "BS127",

@@ -92,7 +92,9 @@ def test_what_is_no_question_to_tensors_is_not_told_as_one(source: str) -> None:
         ("if x.min() < 0:\n    raise ValueError('below')", "~(x.min() < 0), 'below'"),
         ("assert x.min() >= 0, 'below'", "x.min() >= 0, 'below'"),
         ("if x.min() < 0:\n    raise ValueError(f'{x.min()} is below')", "~(x.min() < 0), '…'"),
-        ("if x.min() < 0:\n    raise ValueError", "~(x.min() < 0), '…'"),
+        ("if x.min() < 0:\n    raise ValueError", "~(x.min() < 0)"),
+        ("assert not torch.isnan(x).any()", "~torch.isnan(x).any()"),
+        ("if x.min() < 0:\n    raise ValueError(f'{x}')", "~(x.min() < 0), '…'"),
     ],
 )
 def test_a_text_that_is_constant_is_kept(source: str, told: str) -> None:

@@ -674,3 +674,27 @@ def test_a_guard_on_what_crosses_a_break_names_the_break() -> None:
     guard = Guard(expression="___stack0 + n <= 64", source=None, expected=None, actual=None, cause="other")
     assert describe(guard) == "guard failed: the value from the break + n <= 64"
     assert remedy(guard).startswith("repair the graph break in front")
+
+
+@torch
+def test_sizes_that_were_equal_at_a_later_call_are_not_said_to_have_been_at_the_first(scan: Scan) -> None:
+    source = """
+        import torch
+
+        @torch.compile
+        def f(x, w):
+            y = x * 2
+            torch._dynamo.graph_break()
+            return (y + 1).sum() + w.sum()
+
+        w = torch.ones(3)
+        for shape in {shapes}:
+            x = torch.ones(shape)
+            f(x, w)
+    """
+    said = "dimension 0 of x was as large at the first call"
+    for shapes, equal in (("(6, 6), (6, 8)", True), ("(4, 6), (6, 6), (6, 8)", False)):
+        found = scan(textwrap.dedent(source.format(shapes=f"({shapes})"))).findings
+        advised = [one.advice or "" for one in found if one.code == "BS201" and "imension 1" in one.title]
+        assert advised
+        assert any(said in one for one in advised) == equal

@@ -19,6 +19,12 @@ from breakscope.project.sources import Position, Sources
 # What broke stands between the marks.
 SHAPES = (
     ("verdict", "if [[x.max() > 9]]:\n    return x, True\nreturn x, False"),
+    ("told", "if [[x.max() > 9]]:\n    print('far')\n    return x\nreturn x * 2"),
+    ("kept message", "self.mean = [[x.mean().item()]]\nif self.mean > 9:\n    log.warning('far')\nreturn x"),
+    ("change", "if [[x.max() > 9]]:\n    y[draw(3)] = 0"),
+    ("python", "if [[x.max() > 9]]:\n    seen[x.item()] = x * 2"),
+    ("spared", "if [[m.any()]]:\n    x = x.float().masked_fill(m[None], 0).type_as(x)"),
+    ("branch", "if [[m.any()]]:\n    y = x.float().masked_fill(m[None], 0)"),
     ("branch", "if [[x.max() > 9]]:\n    return x\nreturn x * 2"),
     ("early", "if [[x.max() > 9]]:\n    return x\ny = x * 2\nreturn y"),
     ("fast path", "if [[x.max() > 9]]:\n    return None\ny = x * 2\nreturn y"),
@@ -773,3 +779,31 @@ def test_what_counts_steps_is_told_from_other_whole_numbers(said: str, shape: Sh
     cause = Reason(None, "Data-dependent branching", "", (), None)
     site = break_advice.Site(Use(shape), condition=condition)
     assert break_advice.advice("BS101", "BS101", cause, site, "forward").startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("told", "more"),
+    [
+        ("print([[x.mean().item()]])", False),
+        ("y = x * 2\n    print([[x.mean().item()]], y.sum().item())", False),
+        ("y = x * 2\n    print([[x.mean().item()]], y.sum().item())\n    return y", True),
+        ("print([[x.mean().item()]], self.steps)", True),
+    ],
+)
+def test_a_message_is_written_before_the_call_where_all_of_it_is_known_there(
+    tmp_path: Path, told: str, more: bool
+) -> None:
+    place = marked(tmp_path / "script.py", f"def f(self, x):\n    {told}\n")
+    use = use_of(Sources(), str(tmp_path / "script.py"), place, place[0], code="BS102", entered=True)
+    assert (use.shape, use.arguments) == ("message", () if more else ("x",))
+
+
+def test_the_selection_in_a_side_is_found_by_the_mask_that_its_branch_asks_for(tmp_path: Path) -> None:
+    file = tmp_path / "script.py"
+    for body, side in (
+        ("y = r[m].median() if [[m.any()]] else 1.0", ("r[m]", "r", "m")),
+        ("if [[(m > 0).sum() > 0]]:\n    y = f(r[m > 0])", ("r[m > 0]", "r", "m > 0")),
+        ("y = r[k].median() if [[m.any()]] else 1.0", None),
+    ):
+        place = marked(file, body)
+        assert reach.seen(Sources(), str(file), place, Use("branch")).side == side
