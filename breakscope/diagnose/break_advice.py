@@ -91,6 +91,7 @@ class Site:
         unsafe: what may be infinite or nan on the side of a branch that is not taken, as source; else empty.
         rewritten: the statement without the break, where its text tells that for sure; else empty.
         seen: what was observed of its names.
+        within: the function that the script compiles, where the site is in one that this calls; else empty.
     """
 
     use: Use
@@ -110,6 +111,7 @@ class Site:
     unsafe: str = ""
     sides: str = "…, …"
     seen: Seen = field(default_factory=Seen)
+    within: str = ""
 
     @property
     def shape(self) -> Shape:
@@ -119,13 +121,20 @@ class Site:
 def advice(
     code: str, inner: str, cause: Reason, site: Site, function: str | None, *, in_loop: bool = False
 ) -> str:
-    """What to do, in one or two sentences.
+    """What to do, in one to three sentences.
 
     Args:
         code: of the finding; inner: of what broke, where the finding is that its frame was given up.
         function: what runs eagerly until then, or what makes an error of a break.
         in_loop: whether all of it runs eagerly because the break is in a loop.
     """
+    text = _of_site(code, inner, cause, site, function, in_loop=in_loop)
+    if not site.within or site.theirs is not None or "in the caller" not in text:
+        return text
+    return f"{text} The caller here is that of {site.within}: what is between is to be compiled as well."
+
+
+def _of_site(code: str, inner: str, cause: Reason, site: Site, function: str | None, *, in_loop: bool) -> str:
     if inner == "BS114" and _INNER.search(function or ""):
         return break_words.INNER_FIRST
     if code == "BS306" and inner == catalog.GENERIC:

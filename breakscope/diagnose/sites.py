@@ -196,7 +196,10 @@ def _finding(found: Collected, site: Site, places: Places, together: int, others
             code,
             inner,
             cause,
-            _told(site, use, location, stack, places, together, others),
+            replace(
+                _told(site, use, location, stack, places, together, others),
+                within=_within(location, stack, found),
+            ),
             skipped[0].function if skipped else None,
             in_loop="loop" in record.reasons[-1].gb_type,
         ),
@@ -262,6 +265,13 @@ def _told(
     )
 
 
+def _within(location: Location, stack: Sequence[Frame], found: Collected) -> str:
+    """What the script compiles that leads to a site in another function; empty of a site in itself."""
+    names = (frame.function for frame in stack if frame.function)
+    entry = next((name for name in names if _is_target(name, found)), "")
+    return "" if entry == location.function else entry
+
+
 def _module(file: str) -> str:
     """The module of Python's own library that a file belongs to: ``json`` of json/encoder.py; else empty."""
     if not is_standard(file):
@@ -309,6 +319,11 @@ def _callers(site: Site, places: Places) -> list[list[ast.AST]]:
 def _is_entered(site: Site, found: Collected) -> bool:
     """Whether the frame that was compiled is what the script compiles, and no part that a break left over."""
     name = next((item.frame.qualname for item in site.breaks if item.frame and item.frame.qualname), "")
+    return _is_target(name, found)
+
+
+def _is_target(name: str, found: Collected) -> bool:
+    """Whether the script gives a function, by its qualified name, to ``torch.compile``."""
     targets = {event["name"] for event in found.compiled}
     return bool({name, name.rpartition(".")[2], name.removesuffix(".forward")} & targets)
 

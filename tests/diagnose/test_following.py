@@ -698,3 +698,28 @@ def test_sizes_that_were_equal_at_a_later_call_are_not_said_to_have_been_at_the_
         advised = [one.advice or "" for one in found if one.code == "BS201" and "imension 1" in one.title]
         assert advised
         assert any(said in one for one in advised) == equal
+
+
+@torch
+def test_the_caller_is_that_of_what_the_script_compiles(scan: Scan) -> None:
+    """A helper's own caller is compiled code too: what is read there breaks there."""
+    source = """
+        import torch
+
+        def helper(x):
+            seen.append(x.max().item())
+            return x
+
+        @torch.compile
+        def step(x):
+            kept.append(x.min().item())
+            return helper(x * 2) + 1
+
+        seen, kept = [], []
+        step(torch.ones(3))
+    """
+    inner, own = sorted(coded(scan(source), "BS102"), key=lambda one: one.location.line)
+    said = "The caller here is that of step: what is between is to be compiled as well."
+    assert str(inner.advice).endswith(said)
+    assert said not in str(own.advice)
+    assert "in the caller" in str(own.advice)
