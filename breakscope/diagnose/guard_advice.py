@@ -89,7 +89,8 @@ _REMEDIES: dict[GuardCause, str] = {
     " keep it the same, or do in the caller what needs it",
     "item_value": "keep the {name} a tensor instead of reading it with .item(), or set"
     " torch._dynamo.config.capture_scalar_outputs = True, so that no number enters the code after the break",
-    "type": "pass {name} always as one type",
+    "type": "a version for each type of {name} is normal where several are meant, and made once: else pass"
+    " it always as one type",
     "aliasing": "pass {name} always as one or always as different ones: where they meet, .clone() a tensor"
     " and copy another object",
 }

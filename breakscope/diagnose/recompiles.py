@@ -242,8 +242,8 @@ def _side(cause: Cause) -> str | None:
 
 
 _RANGES = (
-    ". A loop runs over this size, so each size is compiled all the same, and what helps is padding, or to"
-    " leave the loop to Python"
+    ". The code whose loop runs over this size is compiled for each size all the same: padding helps there,"
+    " or to leave the loop to Python"
 )
 
 

@@ -43,6 +43,7 @@ _OF_NUMPY = {
     "logaddexp": "torch.logaddexp",
     "cumprod": "torch.cumprod",
     "unravel_index": "torch.unravel_index",
+    "lexsort": "torch.argsort(…, stable=True) for one key after the other, the last key last",
     "argpartition": "torch.topk",
     "partition": "torch.topk",
     "nanmax": "torch.nan_to_num(x, nan=-torch.inf).max()",

@@ -22,6 +22,18 @@ for x in batches(3, 4):
     print(net(x).sum().item())
 """
 
+UNFINITE = """
+@torch.compile
+def guarded(x):
+    if torch.isnan(x).any():
+        x = torch.nan_to_num(x)
+    return x * 2
+
+
+for x in batches(3, 4):
+    print(guarded(x).sum().item())
+"""
+
 MASK = """
 @torch.compile
 def kept(x, mask):
@@ -1275,6 +1287,15 @@ PATCHES: tuple[Patched, ...] = (
         CENTRED,
         ("    torch._dynamo.graph_break()\n", ""),
         ("x - x.detach()", "x - x"),
+    ),
+    change(
+        "nan_alone",
+        "NaN beside inf",
+        UNFINITE,
+        (
+            "    if torch.isnan(x).any():\n        x = torch.nan_to_num(x)\n",
+            "    x = torch.where(torch.isnan(x), 0.0, x)\n",
+        ),
     ),
     change(
         "eight_items",

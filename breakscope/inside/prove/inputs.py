@@ -706,6 +706,14 @@ def _some_elements(value: float, tensor: torch.Tensor) -> None:
         tensor[(drawn < 0.25).to(tensor.device)] = value
 
 
+def _unfinite(tensor: torch.Tensor) -> None:
+    """NaN, infinity of both signs and a number in turn: what is done where one is may change the others."""
+    if tensor.is_floating_point():
+        turn = torch.arange(tensor.numel(), device=tensor.device).reshape(tensor.shape) % 4
+        for at, value in enumerate((math.nan, math.inf, -math.inf)):
+            tensor[turn == at] = value
+
+
 def _scaled(factor: float, tensor: torch.Tensor) -> None:
     if tensor.is_floating_point():
         tensor.mul_(factor)
@@ -809,6 +817,7 @@ _EDGES: tuple[tuple[str, Fill], ...] = (
     ("-inf in one element", partial(_one_element, float("-inf"))),
     ("NaN in some elements", partial(_some_elements, float("nan"))),
     ("inf in some elements", partial(_some_elements, float("inf"))),
+    ("NaN beside inf and -inf", _unfinite),
     ("NaN everywhere", partial(_constant, float("nan"))),
     ("inf everywhere", partial(_constant, float("inf"))),
     ("-inf everywhere", partial(_constant, float("-inf"))),
