@@ -410,7 +410,9 @@ class _Follow:
             self._name(ast.unparse(holder), way, replace(held, gathered=True), level)
         # A list that belongs to an object is read later, whatever this function does with it.
         if len(self.ends) == before:
-            is_list = bool(_GATHERS.match(name)) or child not in call.args
+            # What an object adds, a set or a meter, is no list of its items.
+            listed = name != "add" or held.state != "selection"
+            is_list = (bool(_GATHERS.match(name)) and listed) or child not in call.args
             kept: Kind = "joined" if held.state == "selection" else "kept"
             is_kept = is_list or name in ("update", "put", "record", "push", "insert")
             self._end(kept if is_kept else "given", way, held)

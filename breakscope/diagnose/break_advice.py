@@ -125,7 +125,7 @@ def advice(
 
     Args:
         code: of the finding; inner: of what broke, where the finding is that its frame was given up.
-        function: what runs eagerly until then, or what makes an error of a break.
+        function: what runs eagerly until then, ``all of f``, or what makes an error of a break.
         in_loop: whether all of it runs eagerly because the break is in a loop.
     """
     text = _of_site(code, inner, cause, site, function, in_loop=in_loop)
@@ -163,14 +163,17 @@ def _of_body(site: Site) -> str:
 
 def _until_then(code: str, function: str | None) -> str:
     if code == "BS305":
-        return f"{function or 'fullgraph=True'} raises"
-    return f"all of {function or 'the function'} runs eagerly"
+        return f"{(function or 'fullgraph=True').removeprefix('all of ')} raises"
+    return f"{function or 'all of the function'} runs eagerly"
 
 
 def _of_cause(code: str, cause: Reason, site: Site) -> str:
     said = "\n".join((cause.gb_type, cause.explanation, cause.context or ""))
-    if code == "BS114" and cause.gb_type.startswith("Generator re") and _COMPREHENSION.match(site.expression):
+    unmade = cause.gb_type.startswith("Generator re") or "Iterator(" in cause.explanation
+    if code in ("BS114", "BS133") and unmade and _COMPREHENSION.match(site.expression):
         return break_words.BREAKS_INSIDE
+    if code == "BS105" and re.search(r"\bnms\b", said):
+        return break_words.NMS
     found = None if site.theirs is None else library_advice.of_call(code, site.theirs)
     found = found or _of_record(code, cause, said, site)
     if found is None and site.theirs is None:
@@ -323,7 +326,8 @@ def _words(site: Site) -> dict[str, str]:
         "spread": _spread(use, site.statement),
         "counts": f" (of a bincount torch.zeros(n).index_add(0, {use.of or 'index'}, {mask}.float()))"
         * ("bincount(" in use.taker),
-        "made_whole": f" (`{it}` made of all elements)" * (use.of == use.name != ""),
+        "made_whole": f" (`{it}` made of all elements; where one is an index, it is 0 outside of the mask)"
+        * (use.of == use.name != ""),
         "unread": f"keep {told} a tensor, without the read, and " * bool(uses.READS.search(use.value)),
         "asks": f" `{test}`" * bool(test),
         "signs": " and write | for or" * _is_joined_by_or(site.statement),

@@ -8,6 +8,11 @@ _CONFIG = "torch._dynamo.config"
 _SCALARS = f"{_CONFIG}.capture_scalar_outputs = True"
 _SHAPES = f"{_CONFIG}.capture_dynamic_output_shape_ops = True"
 
+NMS = (
+    "How many boxes NMS keeps depends on data: return boxes and scores (or the k best by topk, a fixed"
+    " number)"
+    " and suppress in the caller, after the compiled network."
+)
 INNER_FIRST = (
     "The comprehension is compiled on its own, because the function around it runs eagerly: repair the break"
     " for which that was given up, and Dynamo traces the comprehension as part of it."
@@ -259,8 +264,9 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
         ("BS121",),
         r"Tensor with grad_fn",
         (
-            "A module on the way has a backward hook of the old kind: take it off, or register it with"
-            " register_full_backward_hook."
+            "A module on the way has a backward hook of the old kind: take it off, and do its work around the"
+            " backward pass; or register it with register_full_backward_hook, which Dynamo traces under"
+            " torch._dynamo.config.compiled_autograd = True."
         ),
     ),
     (
@@ -378,11 +384,11 @@ KEPT_NUMBER = (
 PICKED = {
     "tensor": (
         "The number picks an element of the tensor `{of}`: index without reading it,"
-        " {of}.index_select(dim, i.reshape(1)) or {of}.gather(dim, index)."
+        " {of}.index_select(dim, i.reshape(1)).squeeze(dim), or {of}.gather(dim, index) for one of each row."
     ),
     "numbers": (
         "The number picks from a Python list of numbers: make `{of}` a tensor once, torch.tensor({of}), and"
-        " index that without reading the number, .index_select(0, i.reshape(1)); or {back}look it"
+        " index that without reading the number, .index_select(0, i.reshape(1)).squeeze(0); or {back}look it"
         " up{where}."
     ),
     "python": (
@@ -553,7 +559,8 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         "The function follows indices back one by one, each number picking the next, and gives Python's"
         " lists: compile what computes the scores, return the best last index and the indices of all steps as"
         " tensors, and follow them in the caller; or follow them for the whole batch, with at ="
-        " back[t].gather(1, at[:, None]).squeeze(1) from the last step to the first, which reads no number."
+        " back[t].gather(1, at[:, None]).squeeze(1) from the last step to the first, which reads no number (a"
+        " shorter one begins at its own last step: torch.where(mask[t], new, at))."
     ),
     ("BS105", "first"): (
         "Only one position is taken: {Mask}.int().argmax(-1) gives it, 0 also where there is none,"
@@ -678,7 +685,9 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         "The number is kept, and decides{in_it} if a message is written: keep {detached} in its place, and"
         " test it and write the message in the caller."
     ),
-    ("BS102", "kept"): ("The number is {only}kept{in_it}: {return_it}keep {detached} in its place{shown}."),
+    ("BS102", "kept"): (
+        "The number is {only}kept{in_it}: {return_it}keep {detached} in its place{shown}{read}."
+    ),
     ("BS102", "returned"): (
         "The value is only returned: return the tensor{listed}{joined}, and read {them} in the caller, after"
         " the compiled call."
@@ -715,7 +724,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         "BS102",
         "pick",
     ): "The number picks an element: of a tensor, index without reading it, x.index_select(dim,"
-    " i.reshape(1)); of a"
+    " i.reshape(1)).squeeze(dim); of a"
     " Python list of numbers make a tensor once, torch.tensor(list), and index that; in other lists, dicts"
     " and"
     " texts {back}look it up {there}.",
@@ -736,7 +745,8 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     ("BS102", "tested pick"): (
         "The number picks an element and decides a branch: keep it a tensor, index with x.index_select(dim,"
-        " i.reshape(1)) after a clamp to what is there, and select with torch.where; or do all of it in the"
+        " i.reshape(1)).squeeze(dim) after a clamp to what is there, and select with torch.where; or do all"
+        " of it in the"
         " caller, after the compiled call."
     ),
     **dict.fromkeys(
@@ -758,8 +768,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         "BS102",
         "index",
     ): "A tensor of one number is an index here, and its value is read: take x.index_select(dim,"
-    " i.reshape(1)) or"
-    " x.gather(dim, index) of a tensor, and write one with x.index_copy or x.scatter; of a Python list"
+    " i.reshape(1)).squeeze(dim) of a tensor, and write one with x.index_copy or x.scatter; of a Python list"
     " choose in the"
     " caller.",
     ("BS105", "reduced"): (
@@ -845,6 +854,10 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " on data: keep all elements with their masks, join those, and select in the caller; where the mask"
         " is known before the compiled call, take its positions there and pass them in; or set"
         f" {_SHAPES}, where nothing branches on the size."
+    ),
+    ("BS105", "given"): (
+        "What the mask selects goes to Python code for what that does with it{in_it}: return {both}, and make"
+        " the call in the caller, after the compiled one."
     ),
     ("BS105", "counted"): (
         "How many the mask selects decides a branch{in_it}: {Mask}.sum() and {Mask}.any() tell that as"

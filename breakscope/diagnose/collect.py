@@ -46,7 +46,7 @@ class FrameRef:
 
     Attributes:
         name: its code name with resume functions folded into what they resume.
-        resumed: whether it is a resume function.
+        resumed: whether it is a resume function. since: the line behind whose break that goes on; else 0.
     """
 
     file: str
@@ -54,6 +54,7 @@ class FrameRef:
     qualname: str
     line: int
     resumed: bool
+    since: int = 0
 
     @classmethod
     def read(cls, data: dict[str, Any] | None) -> FrameRef | None:
@@ -63,7 +64,8 @@ class FrameRef:
         name = records.unresumed(data["name"])
         resumed = name != data["name"]
         qualname = data.get("qualname") or name
-        return cls(data["file"], name, name if resumed else qualname, data["line"], resumed)
+        since = records.resumed_at(data["name"])
+        return cls(data["file"], name, name if resumed else qualname, data["line"], resumed, since)
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,6 +118,13 @@ def _with_others(made: Sequence[Finding], again: Sequence[_Again]) -> list[Findi
         if not names:
             return finding
         named = listed(names)
+        first = _named_often(names, made, finding)
+        if first:
+            often = "they change more often" if len(first) > 1 else "it changes more often"
+            said = f"See to {listed(first)} first: {often}"
+            return replace(
+                finding, advice=f"{(finding.advice or '').rstrip('.')}. {said}, a version for each"
+            )
         if set(names) <= passed.get(finding.fingerprint, set()):
             said = f"But {named} changed at the same call, so that one is compiled all the same"
         else:
@@ -125,6 +132,19 @@ def _with_others(made: Sequence[Finding], again: Sequence[_Again]) -> list[Findi
         return replace(finding, advice=f"{(finding.advice or '').rstrip('.')}. {said}")
 
     return [with_others(finding) for finding in made]
+
+
+def _named_often(names: Sequence[str], made: Sequence[Finding], finding: Finding) -> list[str]:
+    """The names of what has more versions in the same function than one size."""
+    versions = finding.counts.occurrences
+    often = {
+        one.guard.source
+        for one in made
+        if one.guard is not None
+        and one.location == finding.location
+        and one.counts.occurrences > max(versions, A_SECOND)
+    }
+    return [name for name in names if name in often]
 
 
 def _stays(guard: Guard | None) -> bool:
@@ -421,12 +441,18 @@ def _of_size(root: _Again, members: Sequence[_Again], places: Places) -> str:
     guard, seen = root.finding.guard, root.origin
     assert guard is not None
     assert seen is not None
-    came = guard.values
-    if guard.cause != "size" or not seen.direct:
-        sizes = (member.origin.sizes[0] for member in members if member.origin is not None)
-        came = tuple(str(value) for size in sizes for value in (size.old, size.new))
+    sizes = [member.origin.sizes[0] for member in members if member.origin is not None]
+    came = (*guard.values,) if guard.cause == "size" and seen.direct else ()
+    came = (*came, *(str(value) for size in sizes for value in (size.old, size.new)))
+    held = [(member.finding.guard, member.origin) for member in members]
+    for other, origin_of in held:  # a local that is as large as the argument
+        if other is not None and origin_of is not None and other.cause == "size":
+            first = origin_of.sizes[0]
+            if (other.expected, other.actual) == (str(first.old), str(first.new)):
+                came = (*came, *other.values)
     functions = len({_function(member) for member in members})
-    does = what_it_does(root.cause, places)
+    every = [what_it_does(member.cause, places) for member in (root, *members)]
+    does = replace(every[0], ends=tuple(dict.fromkeys(end for one in every for end in one.ends)))
     return of_group(seen, _together(seen), functions, list(dict.fromkeys(came)), does)
 
 

@@ -87,8 +87,9 @@ _REMEDIES: dict[GuardCause, str] = {
     "int_value": "keep {name} the same, pass it as a tensor, or compile with dynamic=True for a symbolic int",
     "constant_value": "each value of {name} is a version, which is normal for a few that come again: else"
     " keep it the same, or do in the caller what needs it",
-    "item_value": "keep the {name} a tensor instead of reading it with .item(), or set"
-    " torch._dynamo.config.capture_scalar_outputs = True, so that no number enters the code after the break",
+    "item_value": "where it is read with .item(), keep the {name} a tensor, or set"
+    " torch._dynamo.config.capture_scalar_outputs = True, so that no number enters the code after the break;"
+    " where it is a size, that is one compile, and breakscope remedy tries dynamic=True",
     "type": "a version for each type of {name} is normal where several are meant, and made once: else pass"
     " it always as one type",
     "aliasing": "pass {name} always as one or always as different ones: where they meet, .clone() a tensor"
@@ -103,8 +104,9 @@ def _size(guard: Guard, name: str) -> str:
         return f"call mark_dynamic, mark_static and the like in one way for {name} before every call"
     if "stride(" in (guard.expected or ""):
         return (
-            f"give {name} one layout where it is made, .clone(memory_format=torch.contiguous_format): its"
-            " strides do not follow its sizes as before"
+            f"the strides of {name} do not follow its sizes as in this graph: either a size changed that the"
+            " graph holds fixed, and breakscope remedy tries what keeps it open; or it is laid out in another"
+            " way, and .clone(memory_format=torch.contiguous_format) where it is made gives it one layout"
         )
     if guard.dimension is None:
         return f"keep the sizes of {name} such that {guard.expected}, or take away the branch on them"
@@ -217,6 +219,14 @@ def _grew(guard: Guard) -> bool:
 
 
 def _container(guard: Guard, name: str) -> str:
+    if "(.0)" in guard.expression:
+        return (
+            "the comprehension is compiled on its own and unrolled, a version for each number of items that"
+            " it"
+            f" runs over{_seen(guard)}: repair the break in its function, with which it is traced as a part"
+            " of"
+            " that, or keep the number the same"
+        )
     if "set.__contains__" in guard.expression:
         return (
             f"each set that comes as {name} is a version{_seen(guard)}: hold it as a tensor of bools, one for"

@@ -58,6 +58,8 @@ class Context:
             return words(value, self.function, self.comment) if value else None
         path = path_of(parse(value) if isinstance(value, str) else value)
         text = value if isinstance(value, str) else ast.unparse(value)
+        if text == "0.0":  # ``.0``, as Python calls it
+            return "the comprehension's iterator"
         return words(path, self.function, self.comment) if path else text
 
     def actual(self, path: Path | None) -> str | None:

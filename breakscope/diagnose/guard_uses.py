@@ -17,7 +17,7 @@ _TURNS: tuple[Kind, ...] = ("turns", "loop test")
 _NEEDS: dict[Kind, str] = {
     "test": "a branch",
     "step": "a branch",
-    "turns": "a range",
+    "turns": "a loop",
     "loop test": "a loop",
     "size": "a size",
     "slice": "a slice",
@@ -77,7 +77,7 @@ class Taken:
 
     @property
     def needs(self) -> str:
-        """``a branch (line 13), a range (line 20)``: what needs a Python number; else empty."""
+        """``a branch (line 13), a loop (line 20)``: what needs a Python number; else empty."""
         return self.needed(tuple(_NEEDS))
 
     @property
@@ -103,6 +103,12 @@ class Taken:
         return next(
             (f"{ast.unparse(one.func)} (line {one.lineno})" for one in calls if uses.called(one) in PLAIN), ""
         )
+
+    @property
+    def by_numpy(self) -> str:
+        """``np.exp (line 7)``: the function of numpy's that takes it; else empty."""
+        calls = [end.taker for end in self.ends if end.kind == "numpy" and isinstance(end.taker, ast.Call)]
+        return f"{ast.unparse(calls[0].func)} (line {calls[0].lineno})" if calls else ""
 
     @property
     def picked(self) -> str:
@@ -330,6 +336,19 @@ def _ends_of_size(way: Sequence[ast.AST], name: str, dimension: int) -> Iterator
                 yield from becomes.ends([*way[:-1], *use[: use.index(call) + 1]], slot=dimension)
             case [_, ast.Call(ast.Name("len")) as call, ast.Name()] if dimension == 0:
                 yield from becomes.ends([*way[:-1], *use[: use.index(call) + 1]])
+        if dimension == 0 and _is_run_over(use):
+            yield End("turns", tuple(use), name, use[-1])
+
+
+def _is_run_over(use: Sequence[ast.AST]) -> bool:
+    """Whether a loop runs over a tensor itself, alone or in ``zip`` and ``enumerate``: a turn for a row."""
+    *outside, child = use
+    while outside and isinstance(outside[-1], ast.Call) and uses.called(outside[-1]) in _RUNS_OVER:
+        child = outside.pop()
+    return bool(outside) and getattr(outside[-1], "iter", None) is child
+
+
+_RUNS_OVER = ("zip", "enumerate", "reversed")
 
 
 def _is_plain_class(way: Sequence[ast.AST]) -> bool:

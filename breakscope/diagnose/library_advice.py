@@ -201,7 +201,7 @@ def _of_use(code: str, shape: Shape, theirs: Theirs) -> str | None:
     if shape in ("index", "pick") and code == "BS102":
         return (
             f"A tensor's number picks an element in {theirs.package}, which no setting puts into a graph"
-            f" where that is a Python list: {_outside(theirs)}, or leave it."
+            f" where that is a Python list: {_ways(theirs)}."
         )
     return None
 

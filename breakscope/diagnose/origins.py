@@ -17,7 +17,7 @@ from breakscope.diagnose.records import RawFrame
 from breakscope.report.model import Guard
 from breakscope.report.owners import owner_of
 
-_TOKENS = re.compile(r"(?i)\bids\b|_ids|tok|label|(?<!pixel_)mask|text|prompt|sentence")
+_TOKENS = re.compile(r"(?i)\bids\b|_ids|tok|(?<!pixel_)mask|text|prompt|sentence")
 
 # What keeps torch from making a size dynamic that changed: for all, or for what is compiled there.
 _STATIC = re.compile(r"mark_static|automatic_dynamic_shapes|assume_static_by_default")

@@ -152,9 +152,17 @@ def of_group(
         mark = f", or call {call} {front}" if can_mark else ""
         how = f"{_BY_REMEDY} ({_how_far(origin, does)}){mark}"
     apart = " Sizes 0 and 1 are compiled apart all the same." if _SPECIAL_SIZES & set(seen) else ""
+    several = len([value for value in seen if value not in _SPECIAL_SIZES]) > A_SECOND
+    unrolled = f", but where {does.needed(_TURNS)} is unrolled over it" if does.is_range else ""
+    later = (
+        "Torch makes a size dynamic after its second value: where more are compiled, the code makes a number"
+        " of it"
+        if several and not unrolled
+        else f"After the second size torch makes it dynamic by itself{unrolled}"
+    )
     return (
-        f"{said[:1].upper()}{said[1:]}, once each: {how}; or {_pad(size)}.{apart} After the second"
-        " size torch makes it dynamic by itself"
+        f"{said[:1].upper()}{said[1:]}{'' if several else ', once each'}: {how}; or {_pad(size)}.{apart}"
+        f" {later}"
     )
 
 
@@ -179,6 +187,8 @@ def _taken_for_one(origin: Origin) -> str:
 
 def _how_far(origin: Origin, does: Taken) -> str:
     """What dynamic=True does not save, of a size that several functions are compiled again for."""
+    if does.is_range:
+        return f"no help where {does.needed(_TURNS)} is unrolled over it, a graph for each size"
     if asks := does.needed(_ASKS):
         return f"but {asks} asks for it, and each side is compiled apart"
     if origin.equal:
@@ -418,8 +428,11 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
+_IN_LIST = re.compile(r"\].*\[\d+\]")  # of ``args[0][1]['boxes']``: one of a list has no batch
+
+
 def _pad(size: Size) -> str:
-    if size.dimension == 0 and size.new < size.old:
+    if size.dimension == 0 and size.new < size.old and not _IN_LIST.search(size.path):
         return "pad to one size (drop_last=True where it is a smaller last batch)"
     if size.tokens and size.dimension == 1:
         return "pad to one size (pad_to_multiple_of= of the tokenizer or collator keeps the sizes few)"
@@ -434,11 +447,16 @@ def _zero_or_one(size: Size, origin: Origin, where: str, ones: list[str]) -> str
         f" {size.argument}"
         f"{where} came with {' and '.join(ones)} {at} {origin.where}: one graph more{each}, once"
     )
-    unbacked = ". Or use torch._dynamo.decorators.mark_unbacked where no branch asks for the size"
+    unbacked = (
+        ". Or use torch._dynamo.decorators.mark_unbacked on all that have this size, where no branch asks"
+        " for it"
+    )
     return f"{came}. {_apart(size)}{unbacked if origin.direct and not size.dimension else ''}"
 
 
 def _apart(size: Size) -> str:
+    if _IN_LIST.search(size.path):
+        return "That is normal where an item has one thing, or none; else pad it"
     if size.dimension:
         return "That is normal where single items follow a whole sequence, as in generation; else pad it"
     return (
@@ -520,6 +538,12 @@ def _value(guard: Guard, origin: Origin | None, times: int, does: Taken) -> str:
             f" {variable['name']}, and compiled again for each of its values"
         )
     kinds = {_kind(value) for value in guard.values}
+    if kinds == {"int", "float"} and (asks := does.needed(_ASKS)):
+        return (
+            f"{asks} asks for {name} ({_seen(guard)} were seen): a version for each side is normal, made"
+            " once, as"
+            " of a rate that is 0 in evaluation"
+        )
     if kinds == {"int", "float"}:
         return (
             f"pass {name} always as a float, float({name}): ints and floats are compiled apart, and after"
@@ -553,6 +577,8 @@ def _number(guard: Guard, origin: Origin | None, times: int, does: Taken) -> str
         )
     if guard.cause == "int_value" and (why := _always_constant(guard, does)):
         return f"{why}, compiled for each value ({_seen(guard)} were seen), and dynamic=True does not help"
+    if does.by_numpy or "==" in (guard.expected or ""):
+        return _by_numpy(guard, name, does)
     given = origin is not None and any(one == name for one, _, _ in origin.values)
     what = "it" if given else name
     if times <= 1 and guard.cause == "int_value":
@@ -568,6 +594,21 @@ def _number(guard: Guard, origin: Origin | None, times: int, does: Taken) -> str
     return _constant(guard, name, does)
 
 
+def _by_numpy(guard: Guard, name: str, does: Taken) -> str:
+    """Of a number that numpy computes with while Dynamo traces: what it gives is a constant of the code."""
+    takes = (
+        f"numpy takes {name} ({does.by_numpy})"
+        if does.by_numpy
+        else f"the code needs what it makes of {name}"
+    )
+    return (
+        f"{takes} as a constant, so each value ({_seen(guard)} were seen) is compiled: compute in the caller"
+        " what"
+        " it is for, and pass that in, as a tensor where it varies"
+    )
+
+
+_TURNS: tuple[Kind, ...] = ("turns", "loop test")
 _ASKS: tuple[Kind, ...] = ("test", "step", "loop test", "turns")
 
 
@@ -582,7 +623,11 @@ def _constant(guard: Guard, name: str, does: Taken) -> str:
 
 
 def _second_float(guard: Guard, name: str, what: str, does: Taken) -> str:
-    symbolic = f"nothing to do for a second value: torch treats the float {name} as symbolic from then on."
+    symbolic = (
+        f"nothing to do for a second value: torch treats the float {name} as symbolic from then on, where"
+        " neither"
+        " numpy nor Python needs its value."
+    )
     if does.made:
         here = f"It is made here (line {does.made}), and a graph break hands it on"
         return f"{symbolic} {here}: to save this compile, repair that break"
@@ -614,7 +659,7 @@ def _flag(guard: Guard, name: str, origin: Origin | None) -> str:
     )
 
 
-_CONSTANTS = "a range, a branch, an index of a list, a number of pieces"
+_CONSTANTS = "a range, a branch, an index of a list, a number of pieces, arithmetic with an array of numpy's"
 
 
 def _side(guard: Guard, side: str) -> str:
@@ -711,10 +756,18 @@ def _optional(guard: Guard, does: Taken, origin: Origin | None = None) -> str:
             f"one call{_at(origin)} runs this function with {name} and without: a version for each is normal,"
             " made once"
         )
+    if origin is not None and origin.by == "generate":
+        return (
+            f"generate() at {origin.where} gives {name} at some of its steps and None at others: a version"
+            " for"
+            " each is normal, made once"
+        )
     return (
         f"{name} is there at some calls and None at others: a version with it and one without is normal for"
         " an"
-        " optional argument. To save one, pass it always as one type, with its neutral value for None"
+        " optional argument. To save one, pass it always as one type, with its neutral value for None where"
+        " it"
+        " has one"
     )
 
 
@@ -989,12 +1042,13 @@ def _unrolled(guard: Guard, does: Taken) -> str | None:
         return (
             f"each number of items in {guard.source} ({_seen(guard)}) is a version: keep it the same, or pass"
             " what is a list of numbers, or of tensors of one shape, as one tensor, padded to one length"
-            " where the caller adds to it"
+            " where the caller adds to it, and no branch asks for an item"
         )
     return (
         f"a loop over {guard.source} is unrolled, so each number of items ({_seen(guard)}) is a version:"
-        " keep it the same, pass what is a list of numbers, or of tensors of one shape, as one tensor, or"
-        " compile what the loop does and leave the loop to Python"
+        " keep it the same, pass what is a list of numbers, or of tensors of one shape, as one tensor where"
+        " no"
+        " branch asks for an item, or compile what the loop does and leave the loop to Python"
     )
 
 

@@ -267,6 +267,12 @@ def unresumed(name: str) -> str:
     return name
 
 
+def resumed_at(name: str) -> int:
+    """The line of the break behind which a resume function goes on; 0 of other functions."""
+    found = re.search(r"_at_(\d+)$", name) if is_resume(name) else None
+    return int(found[1]) if found else 0
+
+
 def is_resume(name: str) -> bool:
     """Whether a code name is that of a resume function."""
     return _RESUME.match(name) is not None

@@ -58,6 +58,7 @@ _OF_SELECTION: dict[Kind, Shape] = {
     "scattered": "scattered",
     "written": "written",
     "order": "items",
+    "given": "given",
 }
 # The same where all of them keep to the mask.
 _OF_MASKED: dict[Kind, Shape] = {"loss": "loss", "stored": "stored", "reduced": "reduced"}
@@ -342,8 +343,11 @@ def _of_ends(ends: Sequence[End]) -> tuple[Shape, End | None]:
     if end := _first(ends, _OF_REST):
         keeps = sum(other.kind == "kept" for other in ends) > 1  # a meter of Python's own
         return ("given" if keeps else _OF_REST[end.kind]), end
+    is_kept = ends and _all(ends, ("kept", "message", "returned"))
+    if is_kept and (end := _first(ends, ("kept",))):
+        return "kept", end
     if end := _first(ends, ("returned",)):
-        return ("returned" if _all(ends, ("returned", "kept", "message")) else "plain"), end
+        return ("returned" if _all(ends, ("returned", "message")) else "plain"), end
     is_kept = ends and _all(ends, ("kept", "message"))
     return ("kept" if is_kept else "plain"), next(iter(ends), None)
 
@@ -551,8 +555,10 @@ def is_drawn(sources: Sources, file: str, position: Position | None) -> bool:
     function = uses.function(around)
     part = around[-1].slice if isinstance(around[-1], ast.Subscript) else around[-1]
     used = {node.id for node in ast.walk(part) if isinstance(node, ast.Name)}
+    line = around[-1].lineno
     return isinstance(around[-1], ast.BinOp | ast.Call | ast.Subscript) and any(
         isinstance(node, ast.Assign)
+        and (node.lineno < line or in_loop(around))
         and any(_draws(uses.given(node, name)) for name in used & set(uses.targets(node)))
         for node in (ast.walk(function) if function is not None else ())
     )

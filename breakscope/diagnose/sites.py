@@ -200,7 +200,7 @@ def _finding(found: Collected, site: Site, places: Places, together: int, others
                 _told(site, use, location, stack, places, together, others),
                 within=_within(location, stack, found),
             ),
-            skipped[0].function if skipped else None,
+            _given_up(skipped[0].function, site, found) if skipped else None,
             in_loop="loop" in record.reasons[-1].gb_type,
         ),
         calls_of=_calls_of(found, site, places),
@@ -263,6 +263,17 @@ def _told(
         reach.sides(*at),
         reach.seen(*at, use),
     )
+
+
+def _given_up(function: str, site: Site, found: Collected) -> str:
+    """What runs eagerly: the function, or what of it follows a break, where only that was given up."""
+    frames = [
+        skip.frame
+        for skip in found.skips
+        if not skip.limit and skip.site in site.slots and skip.frame.name == function.rpartition(".")[2]
+    ]
+    first = min((frame.since for frame in frames), default=0)
+    return f"what follows line {first} of {function}" if first else f"all of {function}"
 
 
 def _within(location: Location, stack: Sequence[Frame], found: Collected) -> str:

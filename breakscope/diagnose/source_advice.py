@@ -262,6 +262,11 @@ _TABLE = (
         "Open the bar around the compiled call, and update it there; in what is compiled use none.",
         statement=r"^with ",
     ),
+    _Row(
+        ("BS115",),
+        r"\.new\(\)\.resize_\(",
+        "Make the tensor by x.new_empty(size) in place of x.new().resize_(size), which Dynamo traces.",
+    ),
     _Row(("BS127",), r"\b(manual_)?seed(_all)?\(", "Set the seed before the compiled call."),
     _Row(
         ("BS127",),

@@ -341,7 +341,17 @@ def _leaves_loop(body: Sequence[ast.stmt], around: Sequence[ast.AST]) -> Shape |
         return "found"
     if _leaves_out_item(body, around_it):
         return "left out"
-    return "turn" if any(isinstance(one, ast.Continue) for one in body) else "stop"
+    if not any(isinstance(one, ast.Continue) for one in body):
+        return "stop"
+    # Made whole, each turn would come to what leaves the loop behind it.
+    return "search" if around_it and _may_end(around_it[-1], statement) else "turn"
+
+
+def _may_end(loop: ast.For | ast.While, branch: ast.stmt | None) -> bool:
+    """Whether a loop is left behind a branch in its body, or has an ``else``."""
+    behind = loop.body[loop.body.index(branch) + 1 :] if branch in loop.body else []
+    leaves = (node for one in behind for node in ast.walk(one))
+    return bool(loop.orelse) or any(isinstance(node, ast.Break | ast.Return) for node in leaves)
 
 
 def _of_sides(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | None:

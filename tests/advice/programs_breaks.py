@@ -464,7 +464,7 @@ BREAKS: tuple[Followed, ...] = (
     f(
         "BS110",
         "unwrap",
-        r"the torch function",
+        r"torch\.argsort\(…, stable=True\) for one key after the other",
         "return torch.from_numpy(np.lexsort((x[0].numpy(),)))",
         ("torch.from_numpy(np.lexsort((x[0].numpy(),)))", "torch.argsort(x[0], stable=True)"),
     ),

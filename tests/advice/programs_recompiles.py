@@ -563,7 +563,7 @@ RECOMPILES: tuple[Followed, ...] = (
     calls(
         "BS213",
         "an item, kept a tensor",
-        r"a tensor instead of reading it",
+        r"^Where it is read with \.item\(\), keep the value from line \d+ a tensor",
         "@torch.compile\ndef f(x):\n    n = x.sum().int().item()\n    return x * n\nfor y in (x, x + 1, x + 2): say(f(y))\n",
         (".int().item()", ".int()"),
     ),
@@ -584,7 +584,7 @@ RECOMPILES: tuple[Followed, ...] = (
     calls(
         "BS214",
         "a slice",
-        r"x one layout where it is made, \.clone\(memory_format=torch\.contiguous_format\)",
+        r"laid out in another way, and \.clone\(memory_format=torch\.contiguous_format\) where it is made",
         "@torch.compile(dynamic=True)\ndef f(x):\n    return x * 2\n"
         "y = torch.ones(3, 24, 16)\nfor z in (y[:2, :12].clone(), y[:2, -12:]): say(f(z))\n",
         ("y[:2, -12:]", "y[:2, -12:].clone(memory_format=torch.contiguous_format)"),

@@ -186,7 +186,7 @@ USES: tuple[Followed, ...] = (
     f(
         "BS105",
         "a sum of what is made of a selection, by its name",
-        r"\(`l` made of all elements\): torch\.where\(ok, l, 0\)\.sum\(\), divided by ok\.sum\(\)",
+        r"\(`l` made of all elements; where one is an index, it is 0 outside of the mask\): torch\.where\(ok, l, 0\)\.sum\(\), divided by ok\.sum\(\)",
         "ok = x[:, 0] > 0\nl = (x[ok] * 2).softmax(-1)[:, 0]\nreturn l.mean()",
         ("(x[ok] * 2)", "(x * 2)"),
         ("l.mean()", "torch.where(ok, l, 0).sum() / ok.sum()"),

@@ -723,3 +723,25 @@ def test_the_caller_is_that_of_what_the_script_compiles(scan: Scan) -> None:
     assert str(inner.advice).endswith(said)
     assert said not in str(own.advice)
     assert "in the caller" in str(own.advice)
+
+
+@torch
+def test_what_follows_a_break_is_not_the_whole_function(scan: Scan) -> None:
+    source = """
+        import torch
+
+        @torch.compile
+        def f(x):
+            x = x * 2
+            print(end=""){more}
+            for i in range(3):
+                if x.sum() > i:
+                    x = x + 1
+            return x
+
+        f(torch.ones(3))
+    """
+    behind = only(scan(textwrap.dedent(source.format(more=""))), "BS301")
+    assert "Until then what follows line 7 of f runs eagerly" in str(behind.advice)
+    whole = scan(textwrap.dedent(source.format(more="").replace('print(end="")', "x = x - 1")))
+    assert "Until then all of f runs eagerly" in str(only(whole, "BS301").advice)

@@ -927,7 +927,7 @@ def test_a_size_that_a_loop_runs_over_is_not_to_be_marked(tmp_path: Path) -> Non
     guard = classify(read("tensor 'x' size mismatch at index 0. expected 6, actual 7"), function="f")
     text = advice(replace(guard, values=("6", "7")), origin, 1, taken(Sources(), guard, [(str(file), 1)]))
     assert "maybe_mark_dynamic" not in text
-    assert "(a range (line 2)), so each size (6, 7 were seen) is compiled" in text
+    assert "(a loop (line 2)), so each size (6, 7 were seen) is compiled" in text
 
 
 @pytest.mark.parametrize(("bases", "of_module"), [("", False), ("(object)", False), ("(nn.Module)", True)])
@@ -1010,3 +1010,59 @@ def test_a_rank_of_an_empty_state_is_not_said_to_be_saved_by_reshaping() -> None
     said = advice(replace(guard, values=("1", "3")), None, 1)
     assert "reshape mems to one number of dimensions before the call" in said
     assert said.endswith("if none of its sizes is then 0 or 1 at some calls only")
+
+
+def in_function(path: Path, source: str, guard: Guard) -> Taken:
+    file = path / "net.py"
+    file.write_text(source)
+    return taken(Sources(), guard, [(str(file), 1)])
+
+
+def test_a_number_that_numpy_takes_is_compiled_for_each_value(tmp_path: Path) -> None:
+    guard = replace(classify(read("step == 2"), function="f"), values=("2", "4"))
+    does = in_function(tmp_path, "def f(x, step):\n    return x * float(np.exp(-step))\n", guard)
+    said = advice(guard, None, 1, does)
+    assert said.startswith("Numpy takes step (np.exp (line 2)) as a constant, so each value (2, 4 were seen)")
+    plain = in_function(tmp_path, "def f(x, step):\n    return x * step\n", guard)
+    assert "torch treats step as symbolic" in advice(guard, None, 1, plain)
+
+
+def test_a_rate_that_a_branch_asks_for_is_not_to_be_a_float_at_every_call(tmp_path: Path) -> None:
+    guard = replace(classify(read("p == 0.1"), function="f"), values=("0.1", "0"))
+    branch = in_function(
+        tmp_path, "def f(x, p):\n    if p:\n        x = F.dropout(x, p)\n    return x\n", guard
+    )
+    assert "A branch (line 2) asks for p" in advice(guard, None, 1, branch)
+    plain = in_function(tmp_path, "def f(x, p):\n    return x * p\n", guard)
+    assert "Pass p always as a float" in advice(guard, None, 1, plain)
+
+
+@pytest.mark.parametrize("over", ["h", "zip(h, mask)", "enumerate(zip(mask, h))", "reversed(h)"])
+def test_a_loop_over_a_tensor_has_a_graph_for_each_length(tmp_path: Path, over: str) -> None:
+    guard = of_size("h", "3", "5", "4")
+    does = in_function(tmp_path, f"def f(h, mask):\n    for one in {over}:\n        s = s + one\n", guard)
+    said = advice(guard, sized(Size("h", 0, 3, 5)), 2, does)
+    assert "a loop (line 2)), so each size (3, 5, 4 were seen) is compiled, and dynamic=True does not" in said
+    said = of_group(sized(Size("h", 0, 3, 5)), [Size("h", 0, 3, 5)], 2, ["3", "5"], does)
+    assert "no help where a loop (line 2) is unrolled over it, a graph for each size" in said
+
+
+def test_a_size_that_came_with_more_than_two_values_is_not_compiled_once_each() -> None:
+    size = Size("x", 0, 3, 5)
+    once, often = (of_group(sized(size), [size], 2, seen) for seen in (["3", "5"], ["3", "5", "4"]))
+    assert "once each" in once
+    assert "once each" not in often
+    assert often.endswith("where more are compiled, the code makes a number of it")
+
+
+def test_an_item_of_a_list_is_no_batch() -> None:
+    boxes = Size("targets[0]['boxes']", 0, 3, 1, path="args[1][0]['boxes']")
+    batch = Size("x", 0, 3, 1, path="args[0]")
+    for size, said in ((boxes, "where an item has one thing"), (batch, "drop_last=True")):
+        assert said in advice(of_size("boxes", "3", "1"), sized(size), 1)
+
+
+def test_the_items_of_a_comprehension_have_no_name() -> None:
+    guard = classify(read("___tuple_iterator_len(.0) == 4"), function="<listcomp>")
+    assert describe(guard) == "contents of the comprehension's iterator: compiled for 4 items, got another"
+    assert "a version for each number of items that it runs over" in advice(guard, None, 1)

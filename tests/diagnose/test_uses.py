@@ -19,6 +19,15 @@ from breakscope.project.sources import Position, Sources
 # What broke stands between the marks.
 SHAPES = (
     ("verdict", "if [[x.max() > 9]]:\n    return x, True\nreturn x, False"),
+    ("kept", "kl = [[x.mean().item()]]\nself.seen['kl'].append(kl)\nreturn x, kl"),
+    (
+        "search",
+        (
+            "for t in range(9):\n    if [[x[t] > 0]]:\n        n += 1\n        continue\n    y = x[t]\n    break\n"
+            "else:\n    y = x[-1]"
+        ),
+    ),
+    ("turn", "for t in range(9):\n    if [[x[t] > 0]]:\n        continue\n    y = y + x[t]"),
     ("told", "if [[x.max() > 9]]:\n    print('far')\n    return x\nreturn x * 2"),
     ("kept message", "self.mean = [[x.mean().item()]]\nif self.mean > 9:\n    log.warning('far')\nreturn x"),
     ("change", "if [[x.max() > 9]]:\n    y[draw(3)] = 0"),
@@ -313,6 +322,8 @@ def test_the_source_says_what_a_value_is_for(tmp_path: Path, shape: str, body: s
         ("selected", "keep", "seg[other] = [[x[keep]]].sigmoid()"),
         ("reduced", "y != 0", "ok = [[(y != 0).nonzero()]].flatten()\nreturn loss[ok].mean()"),
         ("positions", "", "ok = [[(y != 0).nonzero()]].flatten()\nreturn ok.max()"),
+        ("given", "m", "a = [[x[m]]]\nself.meter.add(a, y)"),
+        ("joined", "m", "a = [[x[m]]]\nself.kept.append(a)"),
         ("returned", "y != 0", "ok = [[(y != 0).nonzero()]].flatten()\nreturn f(x.index_select(1, ok) - 1)"),
     ],
 )
@@ -764,7 +775,8 @@ def test_what_is_reduced_is_told_by_the_name_that_holds_it(tmp_path: Path, reduc
     use = use_of(Sources(), str(tmp_path / "script.py"), place, place[0], code="BS105")
     said = break_advice._words(break_advice.Site(use))
     assert (use.shape, use.of) == ("reduced", reduced)
-    assert said["made_whole"] == (" (`l` made of all elements)" if reduced == "l" else "")
+    whole = " (`l` made of all elements; where one is an index, it is 0 outside of the mask)"
+    assert said["made_whole"] == (whole if reduced == "l" else "")
 
 
 @pytest.mark.parametrize(
@@ -807,3 +819,13 @@ def test_the_selection_in_a_side_is_found_by_the_mask_that_its_branch_asks_for(t
     ):
         place = marked(file, body)
         assert reach.seen(Sources(), str(file), place, Use("branch")).side == side
+
+
+def test_a_number_is_not_drawn_by_what_comes_after_it(tmp_path: Path) -> None:
+    file = tmp_path / "script.py"
+    for body, drawn in (
+        ("k = np.round(n * p)\ni = [[int(k)]]\nk = np.random.choice(9)", False),
+        ("k = np.random.choice(9)\ni = [[int(k)]]", True),
+        ("while on:\n    i = [[int(k)]]\n    k = np.random.choice(9)", True),
+    ):
+        assert is_drawn(Sources(), str(file), marked(file, body)) == drawn
