@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -533,7 +534,7 @@ def _compiled_alone(again: Sequence[_Again], sites: Sequence[Finding], places: P
             continue  # what differs from call to call is guarded without the break as well
         if _goes_on(one, guard, places):
             continue
-        site = None if _is_passed(guard, seen) else _around(seen.within, sites)
+        site = None if _is_passed(guard, seen) else _around(seen.within, sites, places)
         if site is not None:
             what = one.finding.location.function
             other = f"another {guard.source}" if guard.source else "other arguments"
@@ -556,8 +557,17 @@ def _goes_on(one: _Again, guard: Guard, places: Places) -> bool:
     return len(steps) > 1 or places.sources.mentions(one.finding.location.file, counted)
 
 
-def _around(within: Sequence[tuple[str, int, str]], sites: Sequence[Finding]) -> Finding | None:
-    """The break because of which a function that others called is compiled by itself: the nearest one."""
+def _around(
+    within: Sequence[tuple[str, int, str]], sites: Sequence[Finding], places: Places
+) -> Finding | None:
+    """The break because of which a function that others called is compiled by itself: the nearest one.
+
+    One in the loop around the call comes first: for it Dynamo gives up all that is in the loop.
+    """
+    for file, line, _ in within:
+        looped = [site for site in sites if site.location.file == file and _share_loop(site, line, places)]
+        if looped:
+            return looped[-1]
     for file, line, name in within:
         for site in sites:
             given_up = any(
@@ -566,6 +576,18 @@ def _around(within: Sequence[tuple[str, int, str]], sites: Sequence[Finding]) ->
             if given_up or any(frame.file == file and frame.line == line for frame in site.stack):
                 return site
     return None
+
+
+def _share_loop(site: Finding, line: int, places: Places) -> bool:
+    """Whether a site stands in the innermost loop of its function that a line of its file is in."""
+    text = places.sources.line(site.location.file, line) or ""
+    indent = len(text) - len(text.lstrip())
+    way = places.sources.around(site.location.file, (line, indent, line, indent))
+    functions = [at for at, node in enumerate(way) if isinstance(node, ast.FunctionDef)]
+    loops = (
+        [node for node in way[functions[-1] :] if isinstance(node, ast.For | ast.While)] if functions else []
+    )
+    return bool(loops) and loops[-1].lineno <= site.location.line <= (loops[-1].end_lineno or 0)
 
 
 def _limits(made: Sequence[Finding], recompiles: Sequence[Finding]) -> Iterable[Finding]:

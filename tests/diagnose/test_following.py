@@ -745,3 +745,30 @@ def test_what_follows_a_break_is_not_the_whole_function(scan: Scan) -> None:
     assert "Until then what follows line 7 of f runs eagerly" in str(behind.advice)
     whole = scan(textwrap.dedent(source.format(more="").replace('print(end="")', "x = x - 1")))
     assert "Until then all of f runs eagerly" in str(only(whole, "BS301").advice)
+
+
+@torch
+def test_what_a_loop_calls_goes_with_the_break_in_the_loop(scan: Scan) -> None:
+    """The breaks before the loop are not why its turns are compiled by themselves."""
+    report = scan("""
+        import torch
+
+        def power(x, t):
+            return x * 2 if t == 0 else x * t
+
+        @torch.compile
+        def f(x):
+            x = x + 1
+            torch._dynamo.graph_break()
+            t = 0
+            while t < 4:
+                n = x.sum().item()
+                x = power(x, t) + n
+                t += 1
+            return x
+
+        f(torch.ones(3))
+    """)
+    (inner,) = [one for one in coded(report, "BS207") if one.location.function == "power"]
+    causing = next(one for one in report.findings if one.fingerprint == inner.caused_by)
+    assert (causing.code, causing.location.line) == ("BS301", 13)
