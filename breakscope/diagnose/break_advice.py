@@ -237,6 +237,8 @@ def _of_seen(code: str, site: Site) -> str | None:
         words = _words(site)
         where = f" {words['there']}" if site.shape == "pick" else " in the caller"
         return break_words.PICKED[kind].format(of=name, where=where, back=words["back"])
+    if code == "BS116" and site.seen.packed:
+        return break_words.PACKED
     if code == "BS106" and site.seen.caught:
         return break_words.CAUGHT.format(line=site.seen.caught)
     return _of_positions(site) if code == "BS105" and not site.on_arrays else None
@@ -400,6 +402,9 @@ def _words(site: Site) -> dict[str, str]:
         "elsewhere": f"; what else takes it ({_lines(use.taken_too)}) is given all of it too, under the"
         " same mask"
         if use.taken_too
+        else "",
+        "besides": f"; what else the mask selects ({_lines(use.besides)}) is taken whole as well"
+        if use.besides
         else "",
         "at_once": " Where no turn needs another one, do all at once, on whole tensors."
         * (site.turns or use.taker).startswith("for "),

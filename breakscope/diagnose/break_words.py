@@ -8,6 +8,12 @@ _CONFIG = "torch._dynamo.config"
 _SCALARS = f"{_CONFIG}.capture_scalar_outputs = True"
 _SHAPES = f"{_CONFIG}.capture_dynamic_output_shape_ops = True"
 
+PACKED = (
+    f"The input is packed, so {_CONFIG}.allow_rnn = True alone does not help: set it, give the RNN the padded"
+    " batch and mask the padding afterwards, where it runs in one direction, with"
+    " out[torch.arange(len(out)), lengths - 1] for its last state; or leave the packed RNN eager and compile"
+    " what stands before and after it."
+)
 NMS = (
     "How many boxes NMS keeps depends on data: return boxes and scores (or the k best by topk, a fixed"
     " number)"
@@ -776,7 +782,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " {Mask}.sum() for a"
         " mean{asked}, or {Of}.masked_fill({unmasked}, -inf).max() for a maximum (inf for a"
         " minimum; of whole numbers the least or greatest of their dtype){spread}"
-        "{elsewhere}; for rows the mask is"
+        "{elsewhere}{besides}; for rows the mask is"
         f" {{Mask}}[..., None]; or set {_SHAPES}, where nothing branches on the size."
     ),
     ("BS105", "rows"): (

@@ -206,8 +206,15 @@ def _goes_with(site: Finding, other: Finding, *, earlier: bool) -> bool:
     both_read = site.code in (*_DATA, "BS111", "BS123") and other.code in _DATA
     if (both_read or _is_method_on(site, other)) and own[0] <= its[0] and its[1] <= own[1]:
         return True
+    if _is_argument_of(site, other) and its[0] <= own[0] and own[1] <= its[1]:
+        return True
     waits = _is_taken_off(site) or (site.gb_id == _UNMADE and "Iterator" in site.explanation)
     return waits and other.code in _DATA and own[0][0] <= its[0][0] <= own[1][0]
+
+
+def _is_argument_of(site: Finding, other: Finding) -> bool:
+    """Whether a number may be read for a call that Dynamo does not trace, which the caller makes then."""
+    return site.code in ("BS102", "BS103") and other.code == "BS107" and not _is_taken_off(other)
 
 
 def _is_comprehension_of(site: Finding, other: Finding) -> bool:

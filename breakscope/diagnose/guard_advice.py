@@ -116,8 +116,12 @@ def _size(guard: Guard, name: str) -> str:
         return _symbolic_size(guard, name)
     apart = " (sizes 0 and 1 are compiled apart all the same)" if {"0", "1"} & set(guard.values) else ""
     if guard.resumed:
-        whose = f"the argument that dimension {guard.dimension} of {name} comes from{apart}"
-        return f"call torch._dynamo.maybe_mark_dynamic before the call on {whose}, or pass dynamic=True"
+        whose = f"the argument that dimension {guard.dimension} of {name} comes from"
+        return (
+            f"find {whose}, over the break in front of this part{apart}: pad that to one size, or have"
+            " breakscope"
+            " remedy try to mark it"
+        )
     call = f"torch._dynamo.maybe_mark_dynamic({name}, {guard.dimension})"
     return f"call {call} before the call{apart}, or pad to one size ({_values(guard)} were seen)"
 

@@ -374,6 +374,21 @@ def seen(sources: Sources, file: str, position: Position | None, use: Use) -> Se
         is_hook=_is_hook(around),
         caught=_caught(around),
         side=_selected_in_side(around),
+        packed=_is_packed(around),
+    )
+
+
+def _is_packed(around: Sequence[ast.AST]) -> bool:
+    """Whether a statement's call is given what ``pack_padded_sequence`` or its kin made."""
+    statement = uses.statement(around)
+    given = [
+        arg for node in ast.walk(statement or ast.Pass()) if isinstance(node, ast.Call) for arg in node.args
+    ]
+    values = [
+        value for arg in given if isinstance(arg, ast.Name) for value in (arg, *values_of(arg.id, around))
+    ]
+    return any(
+        uses.called(value).startswith("pack_") for value in (*given, *values) if isinstance(value, ast.Call)
     )
 
 

@@ -434,9 +434,30 @@ def _of_selection(ends: Sequence[End], around: Sequence[ast.AST], value: str) ->
         _line(other) for other in ends if other.kind not in ("message", "raised", "test", "returned", "kept")
     }
     too -= {0, use.line, getattr(innermost, "lineno", 0)}
+    besides = _selected_besides(mask, around) if shape == "reduced" else set()
     return replace(
-        use, also=tuple(sorted(tests - {0}))[:_MOST_ALSO], taken_too=tuple(sorted(too))[:_MOST_ALSO]
+        use,
+        also=tuple(sorted(tests - {0}))[:_MOST_ALSO],
+        taken_too=tuple(sorted(too))[:_MOST_ALSO],
+        besides=tuple(sorted(besides - too))[:_MOST_ALSO],
     )
+
+
+def _selected_besides(mask: str, around: Sequence[ast.AST]) -> set[int]:
+    """The lines before a selection on which its function sets a name to what the same mask selects."""
+    function, line = uses.function(around), getattr(around[-1], "lineno", 0)
+    return {
+        node.lineno
+        for node in (ast.walk(function) if function is not None and mask else ())
+        if isinstance(node, ast.Assign)
+        and node.lineno < line
+        and any(
+            isinstance(part, ast.Subscript)
+            and isinstance(part.ctx, ast.Load)
+            and ast.unparse(part.slice) == mask
+            for part in ast.walk(node.value)
+        )
+    }
 
 
 def _keeps_to_mask(innermost: ast.AST, end: End | None) -> bool:

@@ -149,6 +149,7 @@ class Use:
         own: whether it stands in the function that the script compiles, and in no other one.
         groups: where a loop selects group by group, which those are.
         taken_too: lines of other operations that take what a mask selects.
+        besides: lines before it on which the same mask selects from something else.
     """
 
     shape: Shape
@@ -164,6 +165,7 @@ class Use:
     also: tuple[int, ...] = ()
     groups: loops.Groups | None = None
     taken_too: tuple[int, ...] = ()
+    besides: tuple[int, ...] = ()
     returned: bool = False
     own: bool = False
 
@@ -181,6 +183,7 @@ class Seen:
             ``python`` for other lists and dicts; None where that is not known.
         is_hook: whether its function is registered as a hook of a module.
         caught: the line of the handler in the same function that catches what is raised there; else 0.
+        packed: whether a call at it is given what a ``pack_`` function made.
         side: what a side of its branch selects by a mask, what it selects from and the mask, as source.
     """
 
@@ -192,3 +195,4 @@ class Seen:
     is_hook: bool = False
     caught: int = 0
     side: tuple[str, str, str] | None = None
+    packed: bool = False

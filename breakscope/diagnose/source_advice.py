@@ -214,14 +214,6 @@ _TABLE = (
         _NO_FORM,
     ),
     _Row(
-        ("BS116",),
-        r"",
-        "The input is packed, which allow_rnn does not change: give the RNN the padded batch and mask"
-        " the padding"
-        " afterwards; or leave the packed RNN eager and compile what stands before and after it.",
-        r"pack",
-    ),
-    _Row(
         ("BS123",),
         r"\b(sort|sorted)\(",
         "The keys are no constants while Dynamo traces: tensors, numbers read from them, or what came"
@@ -237,8 +229,9 @@ _TABLE = (
     _Row(
         ("BS127",),
         r"\b(shuffle|choices?|sample|permutation|randrange)\(",
-        "Choose, or shuffle, in the caller and pass in what came out; for an index into a tensor use"
-        " torch.randperm(n)[:k], or torch.randint where one may come twice.",
+        "Choose, or shuffle, in the caller, where it has what is chosen from, and pass in what came out; for"
+        " an"
+        " index into a tensor use torch.randperm(n)[:k], or torch.randint where one may come twice.",
     ),
     _Row(
         ("BS120",),

@@ -1006,6 +1006,31 @@ USES: tuple[Followed, ...] = (
         ("say(f(x))", "say(f(x, torch.nonzero(x[:, 0] > 0).flatten().tolist()))"),
     ),
     f(
+        "BS302>BS116",
+        "a packed input under its old name",
+        r"allow_rnn = True alone does not help: set it, give the RNN the padded batch.*out\[torch\.arange",
+        "p = z\np = nn.utils.rnn.pack_padded_sequence(p, lens, batch_first=True)\nout, h = gru(p)\nreturn h[-1] + x.sum()",
+        (
+            "    p = z\n    p = nn.utils.rnn.pack_padded_sequence(p, lens, batch_first=True)\n    out, h = gru(p)\n    return h[-1]",
+            "    out, _ = gru(z)\n    return out[torch.arange(2), lens - 1]",
+        ),
+        ("@torch.compile", "torch._dynamo.config.allow_rnn = True\n@torch.compile"),
+        outside="gru = nn.GRU(3, 4, batch_first=True)\nlens = torch.tensor([2, 1])\nz = torch.ones(2, 2, 3)",
+        near=True,
+    ),
+    f(
+        "BS105",
+        "a mean of two selections by one mask",
+        r"what else the mask selects \(line \d+\) is taken whole as well",
+        "ok = y > 0\nn = y[ok]\nreturn (x[ok] / n[:, None]).mean()",
+        (
+            "n = y[ok]\n    return (x[ok] / n[:, None]).mean()",
+            "z = x / torch.where(ok, y, 1)[:, None]\n    return torch.where(ok[:, None], z, 0).sum() / (ok.sum() * 3)",
+        ),
+        outside="y = torch.tensor([2.0, -1.0])",
+        near=True,
+    ),
+    f(
         "BS106",
         "an assert that says nothing",
         r"Assert it on the tensor: assert ~torch\.isnan\(x\)\.any\(\)\. Dynamo",

@@ -772,3 +772,19 @@ def test_what_a_loop_calls_goes_with_the_break_in_the_loop(scan: Scan) -> None:
     (inner,) = [one for one in coded(report, "BS207") if one.location.function == "power"]
     causing = next(one for one in report.findings if one.fingerprint == inner.caused_by)
     assert (causing.code, causing.location.line) == ("BS301", 13)
+
+
+@torch
+def test_what_is_read_for_a_call_that_is_not_traced_goes_with_that_call(scan: Scan) -> None:
+    report = scan("""
+        import torch
+        from torch.nn.utils.rnn import pack_padded_sequence
+
+        @torch.compile
+        def f(x, lengths):
+            return pack_padded_sequence(x * 2, lengths.tolist(), batch_first=True).data + 1
+
+        f(torch.ones(2, 3, 4), torch.tensor([3, 2]))
+    """)
+    (read,) = coded(report, "BS102")
+    assert read.caused_by in {one.fingerprint for one in coded(report, "BS107")}

@@ -538,8 +538,8 @@ def test_installed_torch(payloads: list[Any]) -> None:
 def test_a_local_that_a_resumed_half_guards_on_cannot_be_marked_by_its_name() -> None:
     size = replace(guard_of("tensor 'h' size mismatch at index 0. expected 3, actual 4"), resumed=True)
     assert remedy(size) == (
-        "call torch._dynamo.maybe_mark_dynamic before the call on the argument that dimension 0 of h comes from, "
-        "or pass dynamic=True"
+        "find the argument that dimension 0 of h comes from, over the break in front of this part: pad that to"
+        " one size, or have breakscope remedy try to mark it"
     )
 
 
