@@ -622,12 +622,15 @@ def _constant(guard: Guard, name: str, does: Taken) -> str:
     )
 
 
-def _second_float(guard: Guard, name: str, what: str, does: Taken) -> str:
-    symbolic = (
-        f"nothing to do for a second value: torch treats the float {name} as symbolic from then on, where"
-        " neither"
+def _symbolic_float(name: str) -> str:
+    return (
+        f"nothing to do for a second value: torch treats the float {name} as symbolic from then on, where neither"
         " numpy nor Python needs its value."
     )
+
+
+def _second_float(guard: Guard, name: str, what: str, does: Taken) -> str:
+    symbolic = _symbolic_float(name)
     if does.made:
         here = f"It is made here (line {does.made}), and a graph break hands it on"
         return f"{symbolic} {here}: to save this compile, repair that break"
@@ -917,10 +920,7 @@ def _float_attribute(guard: Guard, name: str, does: Taken) -> str:
             if does.compared
             else "make it a tensor where it is only calculated with"
         )
-        return (
-            f"nothing to do for a second value: torch treats the float {name} as symbolic from then on. To"
-            f" save this compile, {save}"
-        )
+        return f"{_symbolic_float(name)} To save this compile, {save}"
     if asks := does.needed(_ASKS):
         return _sides(guard, name, asks)
     return (
