@@ -363,8 +363,7 @@ def _words(site: Site) -> dict[str, str]:
         if use.arguments
         else "in the caller, on what the compiled part returns, and compile what follows by itself",
         "numbers": f"compute what decides before the compiled call, {made}, and pass in bools, a graph for"
-        " each"
-        " pattern"
+        " each pattern"
         if use.arguments
         else "return the values, and go on in the caller",
         "counted": f"take {use.groups.counted}" if use.groups and use.groups.counted else "",
@@ -394,13 +393,12 @@ def _words(site: Site) -> dict[str, str]:
         "both": f"{use.of} and {use.mask}" if use.of and use.mask else use.mask or "the mask",
         "f": "g" if use.of == "f" else "f",
         # A test that keeps the mean of nothing out is not needed then.
-        "asked": ", or by .clamp(min=1) of that and without the test"
-        f" ({_lines(use.also)}), which gives 0 where the mask is"
-        " empty"
+        "asked": f", or by .clamp(min=1) of that and without the test ({_lines(use.also)}), which gives 0"
+        " where the mask is empty"
         if use.also
         else "",
-        "elsewhere": f"; what else takes it ({_lines(use.taken_too)}) is given all of it too, under the"
-        " same mask"
+        "elsewhere": f"; what else takes it ({_lines(use.taken_too)}) is given all of it too, under the same"
+        " mask"
         if use.taken_too
         else "",
         "besides": f"; what else the mask selects ({_lines(use.besides)}) is taken whole as well"
@@ -587,8 +585,8 @@ def _is_drawn_alone(condition: str) -> bool:
 def _raised(exception: str, site: Site) -> str:
     if site.raises and site.theirs is not None:
         return (
-            f"{site.theirs.package} raises {exception.rstrip('. ')}. That is said of the call"
-            f"{site.theirs.at}: make it as the text asks."
+            f"{site.theirs.package} raises {exception.rstrip('. ')}. That is said of the"
+            f" call{site.theirs.at}: make it as the text asks."
         )
     return (
         f"{exception} is raised here while Dynamo traces, and it leaves the compiled function. Check the"

@@ -16,8 +16,7 @@ PACKED = (
 )
 NMS = (
     "How many boxes NMS keeps depends on data: return boxes and scores (or the k best by topk, a fixed"
-    " number)"
-    " and suppress in the caller, after the compiled network."
+    " number) and suppress in the caller, after the compiled network."
 )
 INNER_FIRST = (
     "The comprehension is compiled on its own, because the function around it runs eagerly: repair the break"
@@ -67,9 +66,9 @@ ASSERTED = (
 )
 SELECTS_IN_SIDE = (
     "Select with torch.where({condition}, {sides}), and write the side without `{picked}`, which breaks by"
-    " itself, as how many it selects depends on data: under the mask, for a mean torch.where({mask}, {of}, 0)"
-    ".sum() / {Mask}.sum().clamp(min=1), for a median torch.nanmedian(torch.where({mask}, {of}, nan)); where"
-    " the branch does more than set tensors, test it in the caller."
+    " itself, as how many it selects depends on data: under the mask, for a mean torch.where({mask}, {of},"
+    " 0).sum() / {Mask}.sum().clamp(min=1), for a median torch.nanmedian(torch.where({mask}, {of}, nan));"
+    " where the branch does more than set tensors, test it in the caller."
 )
 LISTED_POSITIONS = (
     "Python needs the positions as a list, and how many there are depends on data: make the list {known} and"
@@ -90,8 +89,8 @@ _CLASS = (
     " objects there."
 )
 NUMBERS_OF_NUMPY = (
-    "The value comes out of numpy, which Dynamo traces as a tensor: compute it with plain Python"
-    " (math.lcm, math.prod, int arithmetic), and the branch is decided while tracing."
+    "The value comes out of numpy, which Dynamo traces as a tensor: compute it with plain Python (math.lcm,"
+    " math.prod, int arithmetic), and the branch is decided while tracing."
 )
 # The function of Python's own library that holds the line -> the advice.
 BY_FUNCTION = {
@@ -157,8 +156,7 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
         r"non-function __getattr__",
         (
             "Write the class's __getattr__ as a function, def __getattr__(self, name): return self[name], in"
-            " the"
-            " place of dict.__getitem__ or the like: Dynamo traces that."
+            " the place of dict.__getitem__ or the like: Dynamo traces that."
         ),
     ),
     (
@@ -202,8 +200,8 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
         ("BS114",),
         r"missing tp_iter",
         (
-            "What the loop runs over is a generator that was made outside of this frame: give it"
-            " list(…) of that, as list(model.parameters()), where it is passed in."
+            "What the loop runs over is a generator that was made outside of this frame: give it list(…) of"
+            " that, as list(model.parameters()), where it is passed in."
         ),
     ),
     (
@@ -220,10 +218,9 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
         r"call_function <built-in function \w+>\(\*\([^)]*\bz[fu]\d",
         (
             "A number of Python's that Dynamo has made symbolic fails here while it traces: do this"
-            " arithmetic in"
-            " the caller and pass in what it gives, or put torch.compiler.disable on the function that"
-            " does it;"
-            " torch._dynamo.config.specialize_float = True keeps floats plain, with a version for each value."
+            " arithmetic in the caller and pass in what it gives, or put torch.compiler.disable on the"
+            " function that does it; torch._dynamo.config.specialize_float = True keeps floats plain, with a"
+            " version for each value."
         ),
     ),
     (
@@ -285,8 +282,7 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
         r"\bGradScaler\.",
         (
             "Call the gradient scaler outside of the compiled function, with the backward pass and the"
-            " optimizer's"
-            " step: compile the forward pass and the loss."
+            " optimizer's step: compile the forward pass and the loss."
         ),
     ),
     (
@@ -314,20 +310,18 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
         ("BS107",),
         r"pack_padded_sequence|pad_packed_sequence|pack_sequence|pad_sequence",
         (
-            "Give the RNN the padded batch and mask the padding afterwards, so that nothing is"
-            " packed, where it runs in one direction (a bidirectional one would read the padding first), and"
-            " its last state is out[torch.arange(len(out)), lengths - 1];"
-            " or leave the packed RNN eager and compile what stands before and after it, each as a module of"
-            " its own."
+            "Give the RNN the padded batch and mask the padding afterwards, so that nothing is packed, where"
+            " it runs in one direction (a bidirectional one would read the padding first), and its last state"
+            " is out[torch.arange(len(out)), lengths - 1]; or leave the packed RNN eager and compile what"
+            " stands before and after it, each as a module of its own."
         ),
     ),
     (
         ("BS127", "BS107"),
         r"[gs]et_rng_state|fork_rng",
         (
-            "It keeps the random state to run a part again: torch.utils.checkpoint"
-            " (use_reentrant=False), which"
-            " Dynamo traces, does the same; or put torch.compiler.disable on what keeps it."
+            "It keeps the random state to run a part again: torch.utils.checkpoint (use_reentrant=False),"
+            " which Dynamo traces, does the same; or put torch.compiler.disable on what keeps it."
         ),
     ),
     (
@@ -342,11 +336,9 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
         ("BS190", "BS191"),
         r"must be \w+, not Sym(Bool|Int|Float)",
         (
-            "The operation takes a plain Python value, and this one has become symbolic with a size"
-            " that changed:"
-            " pass dynamic=False to torch.compile, or torch._dynamo.mark_static on the argument"
-            " whose size it is"
-            " made of."
+            "The operation takes a plain Python value, and this one has become symbolic with a size that"
+            " changed: pass dynamic=False to torch.compile, or torch._dynamo.mark_static on the argument"
+            " whose size it is made of."
         ),
     ),
     (
@@ -362,9 +354,8 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
         ("BS106",),
         r"Data-dependent assertion failed",
         (
-            "The assert fails while Dynamo traces it, because its condition is false for these"
-            " arguments or in"
-            " this mode: make it true, or take the assert out of what is compiled."
+            "The assert fails while Dynamo traces it, because its condition is false for these arguments or"
+            " in this mode: make it true, or take the assert out of what is compiled."
         ),
     ),
     (
@@ -374,9 +365,8 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
     ),
 )
 FROM_NUMPY = (
-    "The value comes out of numpy, which Dynamo traces as a tensor: leave this to the caller, on arrays"
-    " (or put"
-    " torch.compiler.disable on the function), or write it with torch operations."
+    "The value comes out of numpy, which Dynamo traces as a tensor: leave this to the caller, on arrays (or"
+    " put torch.compiler.disable on the function), or write it with torch operations."
 )
 NUMBER = (
     "`{name}` is a number of numpy's ({kind}), which Dynamo traces as a tensor: make it one of Python's where"
@@ -389,8 +379,8 @@ KEPT_NUMBER = (
 # By what a number picks an element of.
 PICKED = {
     "tensor": (
-        "The number picks an element of the tensor `{of}`: index without reading it,"
-        " {of}.index_select(dim, i.reshape(1)).squeeze(dim), or {of}.gather(dim, index) for one of each row."
+        "The number picks an element of the tensor `{of}`: index without reading it, {of}.index_select(dim,"
+        " i.reshape(1)).squeeze(dim), or {of}.gather(dim, index) for one of each row."
     ),
     "numbers": (
         "The number picks from a Python list of numbers: make `{of}` a tensor once, torch.tensor({of}), and"
@@ -445,13 +435,12 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         "BS101",
         "layerdrop",
     ): "Set the model's layerdrop to 0 where it is not wanted, and ask for it before the number is drawn (if"
-    " layerdrop and …); else draw the numbers in the caller,"
-    " or compile the layers one by one and leave this loop in Python.",
+    " layerdrop and …); else draw the numbers in the caller, or compile the layers one by one and leave this"
+    " loop in Python.",
     ("BS127", "layerdrop"): (
         "A random number decides whether a part runs: draw the decisions in the caller and pass them in as"
-        " Python bools (each pattern is a graph), or keep the part and weight it: x + keep *"
-        " part(x), with keep"
-        " = (torch.rand(()) >= rate) as a tensor; or set the rate to 0 where it is not wanted."
+        " Python bools (each pattern is a graph), or keep the part and weight it: x + keep * part(x), with"
+        " keep = (torch.rand(()) >= rate) as a tensor; or set the rate to 0 where it is not wanted."
     ),
     ("BS102", "message"): (
         "Only a message needs the value{in_it}: {back}write the message {there}, or take it out of what is"
@@ -459,8 +448,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     ("BS101", "books"): (
         "The loop {loop} takes single values one by one, as Python's own lists, dicts and numbers do, which"
-        " is no"
-        " operation on tensors: run it {apart}{whole}."
+        " is no operation on tensors: run it {apart}{whole}."
     ),
     ("BS101", "filter"): (
         "The comprehension keeps items by a tensor's values, so how many there are depends on data: make the"
@@ -468,9 +456,8 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " torch.where(mask, f(x), 0), or weights of 0 and 1."
     ),
     ("BS101", "steered"): (
-        "A value says how Python's own lists and objects change, in a loop that computes as well:"
-        " {numbers}, or"
-        " leave this loop in Python and compile what it calls."
+        "A value says how Python's own lists and objects change, in a loop that computes as well: {numbers},"
+        " or leave this loop in Python and compile what it calls."
     ),
     **dict.fromkeys(
         (("BS101", "counted too"), ("BS102", "counted too")),
@@ -479,22 +466,19 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     **dict.fromkeys(
         (("BS101", "grown"), ("BS102", "grown")),
-        "The branch joins more to a tensor, so its sides differ in shape: join it always, and take out"
-        " what is"
-        " not there by a mask (masked_fill with -inf before a softmax, a weight of 0 in a sum); or keep"
-        " what the"
-        " test asks for in the caller as a Python number, and pass a bool.",
+        "The branch joins more to a tensor, so its sides differ in shape: join it always, and take out what"
+        " is not there by a mask (masked_fill with -inf before a softmax, a weight of 0 in a sum); or keep"
+        " what the test asks for in the caller as a Python number, and pass a bool.",
     ),
     **dict.fromkeys(
         (("BS101", "found"), ("BS102", "found"), ("BS103", "found")),
         "The loop returns a constant at the first turn whose condition holds: take the conditions of all"
-        " turns,"
-        " torch.stack([…]).any(), and return that as a tensor, or where it is with .int().argmax().",
+        " turns, torch.stack([…]).any(), and return that as a tensor, or where it is with .int().argmax().",
     ),
     ("BS101", "cells"): (
         "The loops fill {it} cell by cell, each from other cells, and single values decide: a graph would"
-        " hold every cell. Do it on lists (tolist()) {there}, or put torch.compiler.disable on the"
-        " function; where it is hot, compute a whole row or antidiagonal at a time."
+        " hold every cell. Do it on lists (tolist()) {there}, or put torch.compiler.disable on the function;"
+        " where it is hot, compute a whole row or antidiagonal at a time."
     ),
     ("BS105", "group ranked"): (
         "The loop ranks one group after the other{in_it}: {counted}rank all at once, with a row for each,"
@@ -502,10 +486,10 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " with one k for all; what has -inf was not there."
     ),
     ("BS105", "group reduced"): (
-        "The loop reduces one group after the other{in_it}: {counted}do all at once, torch.zeros({groups})"
-        ".index_add(0, {group}, {of}) for sums (torch.zeros({groups}, d) for rows of d values), divided by"
-        " torch.nn.functional.one_hot({group}, {groups}).sum(0).clamp(min=1) for means, or"
-        " scatter_reduce(0, {group}, {of}, 'amax') for maxima; no loop is left."
+        "The loop reduces one group after the other{in_it}: {counted}do all at once,"
+        " torch.zeros({groups}).index_add(0, {group}, {of}) for sums (torch.zeros({groups}, d) for rows of d"
+        " values), divided by torch.nn.functional.one_hot({group}, {groups}).sum(0).clamp(min=1) for means,"
+        " or scatter_reduce(0, {group}, {of}, 'amax') for maxima; no loop is left."
     ),
     ("BS105", "crossed"): (
         "The same is selected along two dimensions{in_it}: keep all, and reduce under both masks, both ="
@@ -516,14 +500,12 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         "Only a message needs the order: return the values and write the message in the caller."
     ),
     ("BS128", "message"): (
-        "Only a message needs the text: return the value and write the message in the caller, or"
-        " take it out of"
-        " what is compiled."
+        "Only a message needs the text: return the value and write the message in the caller, or take it out"
+        " of what is compiled."
     ),
     ("BS101", "message"): (
-        "Only a message depends on it: return the value and write the message in the caller, or take"
-        " the branch"
-        " out of what is compiled."
+        "Only a message depends on it: return the value and write the message in the caller, or take the"
+        " branch out of what is compiled."
     ),
     **{
         (
@@ -569,8 +551,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " shorter one begins at its own last step: torch.where(mask[t], new, at))."
     ),
     ("BS105", "first"): (
-        "Only one position is taken: {Mask}.int().argmax(-1) gives it, 0 also where there is none,"
-        " which"
+        "Only one position is taken: {Mask}.int().argmax(-1) gives it, 0 also where there is none, which"
         " {Mask}.any(-1) tells."
     ),
     ("BS101", "best"): (
@@ -580,8 +561,8 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     ("BS101", "extreme"): (
         "The branch keeps the largest or least value so far: keep that as a tensor (a buffer, filled with"
-        " -inf or inf at first), write torch.maximum(so_far, new) or torch.minimum at every call, and read"
-        " it in the caller."
+        " -inf or inf at first), write torch.maximum(so_far, new) or torch.minimum at every call, and read it"
+        " in the caller."
     ),
     ("BS101", "dropped"): (
         "The branch only takes out what a mask leaves out: drop it and keep all, and mask in what follows, by"
@@ -594,9 +575,9 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     **dict.fromkeys(
         (("BS101", "turn"), ("BS102", "turn"), ("BS103", "turn")),
-        "The branch leaves the loop's turn by a tensor's value{in_it}: {unread}run every turn"
-        " whole and keep what it changes with torch.where({test}, old, new); or compile the loop's body and"
-        " leave the test in Python.",
+        "The branch leaves the loop's turn by a tensor's value{in_it}: {unread}run every turn whole and keep"
+        " what it changes with torch.where({test}, old, new); or compile the loop's body and leave the test"
+        " in Python.",
     ),
     **dict.fromkeys(
         (("BS101", "stop"), ("BS102", "stop"), ("BS103", "stop")),
@@ -663,9 +644,8 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " choose in the caller.",
     ),
     ("BS102", "count"): (
-        "A count of steps decides: keep it in the caller as a Python int, and pass in a bool, a graph"
-        " for each of the"
-        " two; or make the call outside of the compiled function."
+        "A count of steps decides: keep it in the caller as a Python int, and pass in a bool, a graph for"
+        " each of the two; or make the call outside of the compiled function."
     ),
     (
         "BS101",
@@ -701,8 +681,8 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     (
         "BS101",
         "skip",
-    ): "The branch leaves out changes of state{in_it}: select what is written, with torch.where({test},"
-    " old, new); or do all of it before or after the compiled call, where Python can test.",
+    ): "The branch leaves out changes of state{in_it}: select what is written, with torch.where({test}, old,"
+    " new); or do all of it before or after the compiled call, where Python can test.",
     (
         "BS101",
         "flag",
@@ -723,21 +703,18 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     (
         "BS102",
         "given",
-    ): "The number goes to Python code for what that does with it: return the tensor, and make the call"
-    " in the caller,"
-    " after the compiled one.",
+    ): "The number goes to Python code for what that does with it: return the tensor, and make the call in"
+    " the caller, after the compiled one.",
     (
         "BS102",
         "pick",
     ): "The number picks an element: of a tensor, index without reading it, x.index_select(dim,"
-    " i.reshape(1)).squeeze(dim); of a"
-    " Python list of numbers make a tensor once, torch.tensor(list), and index that; in other lists, dicts"
-    " and"
-    " texts {back}look it up {there}.",
+    " i.reshape(1)).squeeze(dim); of a Python list of numbers make a tensor once, torch.tensor(list), and"
+    " index that; in other lists, dicts and texts {back}look it up {there}.",
     ("BS102", "bound"): (
-        "Python's min or max compares the number: keep {tensor} a tensor, .detach() in place of"
-        " .item() or float(), and bound it with clamp(min=…, max=…); where Python needs the result, read it"
-        " in the caller."
+        "Python's min or max compares the number: keep {tensor} a tensor, .detach() in place of .item() or"
+        " float(), and bound it with clamp(min=…, max=…); where Python needs the result, read it in the"
+        " caller."
     ),
     ("BS102", "placed"): (
         "{It} says where to write{in_it}: keep it a tensor and write with x.index_put((i, j), value), or"
@@ -752,8 +729,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ("BS102", "tested pick"): (
         "The number picks an element and decides a branch: keep it a tensor, index with x.index_select(dim,"
         " i.reshape(1)).squeeze(dim) after a clamp to what is there, and select with torch.where; or do all"
-        " of it in the"
-        " caller, after the compiled call."
+        " of it in the caller, after the compiled call."
     ),
     **dict.fromkeys(
         (("BS107", "with"), ("BS111", "with")),
@@ -768,30 +744,24 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         "BS102",
         "list",
     ): "Keep the values in a tensor; where Python needs the list, call tolist() {there}, or set"
-    f" {_SCALARS}"
-    " (for integers by which no branch asks and no Python list is indexed).",
+    f" {_SCALARS} (for integers by which no branch asks and no Python list is indexed).",
     (
         "BS102",
         "index",
     ): "A tensor of one number is an index here, and its value is read: take x.index_select(dim,"
     " i.reshape(1)).squeeze(dim) of a tensor, and write one with x.index_copy or x.scatter; of a Python list"
-    " choose in the"
-    " caller.",
+    " choose in the caller.",
     ("BS105", "reduced"): (
         "Reduce under the mask{in_it}{made_whole}: torch.where({mask}, {of}, 0).sum(), divided by"
-        " {Mask}.sum() for a"
-        " mean{asked}, or {Of}.masked_fill({unmasked}, -inf).max() for a maximum (inf for a"
-        " minimum; of whole numbers the least or greatest of their dtype){spread}"
-        "{elsewhere}{besides}; for rows the mask is"
+        " {Mask}.sum() for a mean{asked}, or {Of}.masked_fill({unmasked}, -inf).max() for a maximum (inf for"
+        " a minimum; of whole numbers the least or greatest of their dtype){spread}{elsewhere}{besides}; for"
+        " rows the mask is"
         f" {{Mask}}[..., None]; or set {_SHAPES}, where nothing branches on the size."
     ),
     ("BS105", "rows"): (
         "As many are selected of each row{in_it}: where that number is known, take positions in the place of"
-        " the"
-        " mask, i = {Mask}.int().argsort(dim=1, descending=True, stable=True)[:, :k], and {Of}.gather(1, i),"
-        " for"
-        " rows"
-        " of d values with i[..., None].expand(-1, -1, d), which has one size; or set"
+        " the mask, i = {Mask}.int().argsort(dim=1, descending=True, stable=True)[:, :k], and {Of}.gather(1,"
+        " i), for rows of d values with i[..., None].expand(-1, -1, d), which has one size; or set"
         f" {_SHAPES}, where nothing branches on the size."
     ),
     ("BS105", "positions"): (
@@ -815,16 +785,16 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     ("BS105", "stored"): (
         "It is computed where the mask is set and stored there{in_it}: compute it for all elements, and"
-        " select, y = torch.where({mask}, f(x), y){rows}; where f would fail or"
-        " give nan outside of the mask, give"
-        " it torch.where({mask}, x, a harmless value){together}. Values of which there are only as many as"
+        " select, y = torch.where({mask}, f(x), y){rows}; where f would fail or give nan outside of the mask,"
+        " give it torch.where({mask}, x, a harmless value){together}. Values of which there are only as many"
+        " as"
         f" the mask selects go in with y.masked_scatter({{mask}}, values). Or set {_SHAPES}, where nothing"
         " branches on the size."
     ),
     ("BS105", "scattered"): (
         "What the mask selects is added or written by an index{in_it}: keep all elements, and give those"
-        " outside of the mask the weight 0, value * {Mask}{rows}{counts}, and the index 0 where"
-        " theirs is none, torch.where({mask}, index, 0); or set"
+        " outside of the mask the weight 0, value * {Mask}{rows}{counts}, and the index 0 where theirs is"
+        " none, torch.where({mask}, index, 0); or set"
         f" {_SHAPES}, where nothing branches on the size."
     ),
     ("BS105", "written"): (
@@ -841,9 +811,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ("BS105", "ranked"): (
         "What the mask selects is ranked{in_it}: rank all and put the rest last,"
         " scores.masked_fill({unmasked}, {least}){flat}.{rank}, and what has {least} was not"
-        " there{elsewhere};"
-        " or return"
-        " scores and mask and do it in the caller."
+        " there{elsewhere}; or return scores and mask and do it in the caller."
     ),
     ("BS105", "suppressed"): (
         "How many boxes go to NMS, and how many it keeps, depends on data{in_it}: return boxes, scores and"
@@ -882,9 +850,8 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     (
         "BS105",
         "message",
-    ): "Only a message needs it: return the mask and write the message in the caller, or take it out of"
-    " what is"
-    " compiled.",
+    ): "Only a message needs it: return the mask and write the message in the caller, or take it out of what"
+    " is compiled.",
     ("BS102", "branch"): (
         "It decides a branch{in_it}{also}: drop the .item(), int(), float() or bool(){signs}, compute both"
         " sides and select with torch.where, or use torch.cond if a side is costly; where a side is no tensor"
@@ -898,8 +865,8 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     **{
         (code, "experts"): (
             f"Run each expert on all tokens, weighted with 0 where it was not chosen, or set {setting}, where"
-            " no branch asks how many tokens an expert has; else"
-            " put torch.compiler.disable on this block, and the rest stays whole."
+            " no branch asks how many tokens an expert has; else put torch.compiler.disable on this block,"
+            " and the rest stays whole."
         )
         for code, setting in (("BS105", _SHAPES), ("BS102", _SCALARS))
     },
@@ -910,16 +877,15 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " Dynamo traces; for rows the mask is {Mask}[..., None]."
     ),
     ("BS111", "index"): (
-        "A tensor is the index of a Python object, which has no value while Dynamo traces: return the"
-        " tensor, and look"
-        " it up in the caller."
+        "A tensor is the index of a Python object, which has no value while Dynamo traces: return the tensor,"
+        " and look it up in the caller."
     ),
     (
         "BS103",
         "check",
     ): "Assert it on the tensor, with an operation that gives one and a constant text: assert"
-    " torch.isclose(a,"
-    " b).all(), 'differs'. Dynamo traces that as torch._assert_async, which raises RuntimeError.",
+    " torch.isclose(a, b).all(), 'differs'. Dynamo traces that as torch._assert_async, which raises"
+    " RuntimeError.",
 }
 # (codes, what the record says, the advice). First match wins.
 BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
@@ -952,28 +918,24 @@ BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
         r"\bprint\b",
         (
             f"Remove the call, or say {_CONFIG}.reorderable_logging_functions.add(print) once: the text then"
-            " comes after"
-            " the graph."
+            " comes after the graph."
         ),
     ),
     (
         ("BS102",),
         r"\.tolist\(\)|Tensor\.tolist",
         (
-            f"Keep the values in a tensor; where Python needs the list, call tolist() in the caller, or set"
-            f" {_SCALARS}"
-            " (integers only)."
+            "Keep the values in a tensor; where Python needs the list, call tolist() in the caller, or set"
+            f" {_SCALARS} (integers only)."
         ),
     ),
     (
         ("BS102",),
         r"capture_scalar_outputs|\.item\(\)",
         (
-            "Keep a 0-d tensor where that will do (arithmetic, torch.where): .detach() in place of"
-            " .item(), int(),"
-            " float() or bool(); where Python needs"
-            f" the number, read it in the caller, or set {_SCALARS},"
-            " where no branch of Python asks for it."
+            "Keep a 0-d tensor where that will do (arithmetic, torch.where): .detach() in place of .item(),"
+            " int(), float() or bool(); where Python needs the number, read it in the caller, or set"
+            f" {_SCALARS}, where no branch of Python asks for it."
         ),
     ),
     (
@@ -993,9 +955,8 @@ BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
         ("BS105",),
         r"repeat_interleave",
         (
-            "Give torch.repeat_interleave its output_size=, where the caller can know it, which then"
-            " need not be read"
-            f" from the data; or set {_SHAPES}."
+            "Give torch.repeat_interleave its output_size=, where the caller can know it, which then need"
+            f" not be read from the data; or set {_SHAPES}."
         ),
     ),
     (
@@ -1024,8 +985,7 @@ BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
         r"Parameter\(\)` constructor",
         (
             "Make the parameter, and modules that have one, in __init__ or before the compiled call: forward"
-            " only reads"
-            " it."
+            " only reads it."
         ),
     ),
     (
@@ -1042,8 +1002,7 @@ BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
         r"",
         (
             "Take what breaks out of the functions given to the operator (prints, .item(), writes to outer"
-            " values): they"
-            " must be traced whole."
+            " values): they must be traced whole."
         ),
     ),
     (

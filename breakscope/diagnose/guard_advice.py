@@ -90,8 +90,8 @@ _REMEDIES: dict[GuardCause, str] = {
     "item_value": "where it is read with .item(), keep the {name} a tensor, or set"
     " torch._dynamo.config.capture_scalar_outputs = True, so that no number enters the code after the break;"
     " where it is a size, that is one compile, and breakscope remedy tries dynamic=True",
-    "type": "a version for each type of {name} is normal where several are meant, and made once: else pass"
-    " it always as one type",
+    "type": "a version for each type of {name} is normal where several are meant, and made once: else pass it"
+    " always as one type",
     "aliasing": "pass {name} always as one or always as different ones: where they meet, .clone() a tensor"
     " and copy another object",
 }
@@ -119,8 +119,7 @@ def _size(guard: Guard, name: str) -> str:
         whose = f"the argument that dimension {guard.dimension} of {name} comes from"
         return (
             f"find {whose}, over the break in front of this part{apart}: pad that to one size, or have"
-            " breakscope"
-            " remedy try to mark it"
+            " breakscope remedy try to mark it"
         )
     call = f"torch._dynamo.maybe_mark_dynamic({name}, {guard.dimension})"
     return f"call {call} before the call{apart}, or pad to one size ({_values(guard)} were seen)"
@@ -226,10 +225,8 @@ def _container(guard: Guard, name: str) -> str:
     if "(.0)" in guard.expression:
         return (
             "the comprehension is compiled on its own and unrolled, a version for each number of items that"
-            " it"
-            f" runs over{_seen(guard)}: repair the break in its function, with which it is traced as a part"
-            " of"
-            " that, or keep the number the same"
+            f" it runs over{_seen(guard)}: repair the break in its function, with which it is traced as a"
+            " part of that, or keep the number the same"
         )
     if "set.__contains__" in guard.expression:
         return (

@@ -39,10 +39,9 @@ _MEASURES = ("torchmetrics", "torcheval", "ignite")
 
 # (the function that breaks, what to do at the line that calls it)
 _BY_FUNCTION = {
-    "_get_abs_string_index": "A tensor picks a module of a list{at}, which is no operation on tensors:"
-    " choose in"
-    " the caller and pass an int, a graph for each choice; or run all of them and select with torch.where, or"
-    " with weights of 0 and 1",
+    "_get_abs_string_index": "A tensor picks a module of a list{at}, which is no operation on tensors: choose"
+    " in the caller and pass an int, a graph for each choice; or run all of them and select with torch.where,"
+    " or with weights of 0 and 1",
     "_detect_is_causal_mask": "Say is_causal=True, or False, in the call{at} (tgt_is_causal= of a decoder,"
     " src_is_causal= and tgt_is_causal= of nn.Transformer): torch then need not read the mask to find out"
     " whether it is causal",
@@ -116,18 +115,18 @@ def of_call(code: str, theirs: Theirs) -> str | None:
     if theirs.package == "loguru":
         return (
             "loguru asks for the frame that logs, which Dynamo does not trace: call loguru.logger.remove()"
-            " before the compiled call, with which a logging call returns at once; or make the call"
-            f"{theirs.at} so that nothing is logged."
+            " before the compiled call, with which a logging call returns at once; or make the"
+            f" call{theirs.at} so that nothing is logged."
         )
     if theirs.runs_model or not theirs.compiled or theirs.under < _MANY:
         return None
     if theirs.package in ("torch", *sys.stdlib_module_names):
         return None
     return (
-        f"{theirs.package} breaks the graph at {theirs.under} places under the call{theirs.at}:"
-        " make that call outside of the compiled function, and compile what it is given, a function or a"
-        " model, by itself; or put"
-        " torch.compiler.disable on a function around the call, which is one break in place of all."
+        f"{theirs.package} breaks the graph at {theirs.under} places under the call{theirs.at}: make that"
+        " call outside of the compiled function, and compile what it is given, a function or a model, by"
+        " itself; or put torch.compiler.disable on a function around the call, which is one break in place"
+        " of all."
     )
 
 
@@ -224,8 +223,8 @@ def _dropped(theirs: Theirs) -> str:
         return f"Set {rate} to 0 before the first call, or {one_by_one}."
     training = "" if "training" not in str(theirs.settings) else " eval() does not come here."
     return (
-        f"Layers are skipped at random, and the number is drawn even where {rate} is 0:"
-        " breakscope fix --unsafe rewrites that as an overlay (torch.where; later random numbers differ), or"
+        f"Layers are skipped at random, and the number is drawn even where {rate} is 0: breakscope fix"
+        " --unsafe rewrites that as an overlay (torch.where; later random numbers differ), or"
         f" {one_by_one}.{training}"
     )
 
@@ -311,8 +310,7 @@ def _logging(theirs: Theirs) -> str:
     said = f"“{theirs.message}…”" if theirs.message else "a message"
     where = f" where `{theirs.settings}`" if theirs.settings else ""
     return (
-        f"{theirs.package} writes {said}{where}: make the call{theirs.at} so that it has nothing to"
-        " say; or add"
-        f" the logging function to {_CONFIG}.ignore_logging_functions (up to torch 2.10"
+        f"{theirs.package} writes {said}{where}: make the call{theirs.at} so that it has nothing to say; or"
+        f" add the logging function to {_CONFIG}.ignore_logging_functions (up to torch 2.10"
         " ignore_logger_methods), which leaves it out of compiled code."
     )

@@ -73,8 +73,7 @@ def advice(
     elif guard.cause == "global_state" and "grad_mode" in (guard.source or ""):
         text = (
             "one graph with gradients and one without, for training and evaluation, is normal and made once;"
-            " if the"
-            " mode changes at every call, " + remedy(guard)
+            " if the mode changes at every call, " + remedy(guard)
         )
     elif guard.cause == "global_state" and "autocast" in (guard.source or ""):
         text = (
@@ -200,10 +199,9 @@ def of_generation(origin: Origin) -> str:
     """What to do about all that generate() has compiled again: prompts, single tokens, a cache that grows."""
     return (
         f"generate() at {origin.where} runs the model on a prompt, then on single tokens with what it keeps:"
-        " a graph for each of the two is normal. Where the model supports it,"
-        " cache_implementation='static' in that"
-        " call gives a cache of one size; prompts of few lengths (pad_to_multiple_of= of the tokenizer)"
-        " save the rest"
+        " a graph for each of the two is normal. Where the model supports it, cache_implementation='static'"
+        " in that call gives a cache of one size; prompts of few lengths (pad_to_multiple_of= of the"
+        " tokenizer) save the rest"
     )
 
 
@@ -228,9 +226,8 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
         return (
             f"no size{_whole(origin)} changed as that of {guard.source} did ({_seen(guard)} were seen): it"
             " comes from data, as how many a mask selects, from another one of several tensors (items of a"
-            " list), from what the model keeps, or from another call or model that runs this"
-            " code. After the second size torch makes it dynamic. To save that compile, pad to a fixed"
-            f" size, or {_BY_REMEDY}"
+            " list), from what the model keeps, or from another call or model that runs this code. After the"
+            f" second size torch makes it dynamic. To save that compile, pad to a fixed size, or {_BY_REMEDY}"
         )
     if origin.sizes:
         return _decided(guard, origin, does)
@@ -242,16 +239,15 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
     if origin.opaque:
         return (
             f"of the tensors that are passed by themselves none differs in size: {guard.source} has its size"
-            f" ({_seen(guard)} were seen) from what is passed inside an object ({listed(origin.opaque)}"
-            f"{_whole(origin)}), from the model's own state, from how many things are passed, or from data."
-            " After the second size torch makes it dynamic. To save that compile, pad to a fixed size, or"
-            f" {_BY_REMEDY}"
+            f" ({_seen(guard)} were seen) from what is passed inside an object"
+            f" ({listed(origin.opaque)}{_whole(origin)}), from the model's own state, from how many things"
+            " are passed, or from data. After the second size torch makes it dynamic. To save that compile,"
+            f" pad to a fixed size, or {_BY_REMEDY}"
         )
     return (
         f"no size{_whole(origin)} differs: {guard.source} has its size from the model's own state, from how"
-        " many things are passed, or from data"
-        f" ({_seen(guard)} were seen). Keep that the same, pad to a fixed size, or"
-        f" {_BY_REMEDY}"
+        f" many things are passed, or from data ({_seen(guard)} were seen). Keep that the same, pad to a"
+        f" fixed size, or {_BY_REMEDY}"
     )
 
 
@@ -296,10 +292,10 @@ def _static_cache(guard: Guard, origin: Origin) -> str:
 def _own_tensor(guard: Guard) -> str:
     return (
         f"{guard.source} is a parameter or buffer: several modules, or one that was changed, share this"
-        " function's"
-        " code, and each of their sizes is a version. Nothing to do for a few; for many compile what calls"
-        " them, so that they are inlined, set torch._dynamo.config.force_parameter_static_shapes = False,"
-        " with which sizes of parameters become dynamic, or raise torch._dynamo.config.recompile_limit"
+        " function's code, and each of their sizes is a version. Nothing to do for a few; for many compile"
+        " what calls them, so that they are inlined, set torch._dynamo.config.force_parameter_static_shapes"
+        " = False, with which sizes of parameters become dynamic, or raise"
+        " torch._dynamo.config.recompile_limit"
     )
 
 
@@ -314,9 +310,9 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
     ones = sorted(_SPECIAL_SIZES & {str(size.old), str(size.new), *guard.values})
     if guard.cause == "symbolic_shape" and not ones:
         return (
-            f"the code holds only where {guard.expected}: dimension {size.dimension} of {size.argument}"
-            f"{_whole(origin)} came with {_seen(guard) or size.new}. Keep to it, or take away the branch on"
-            " it"
+            f"the code holds only where {guard.expected}: dimension {size.dimension} of"
+            f" {size.argument}{_whole(origin)} came with {_seen(guard) or size.new}. Keep to it, or take away"
+            " the branch on it"
         )
     others = [value for value in guard.values if value not in _SPECIAL_SIZES]
     if ones and len(others) < A_SECOND:
@@ -324,16 +320,14 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
     if ones:
         return (
             f"pass dynamic=True to torch.compile for {listed(others)} in dimension {size.dimension} of"
-            f" {size.argument}{_whole(origin)}, for the compile of the second size. {listed(ones)}"
-            " came too, and torch compiles sizes 0 and 1 apart from all others, one graph for each. "
-            + _apart(size)
+            f" {size.argument}{_whole(origin)}, for the compile of the second size. {listed(ones)} came too,"
+            " and torch compiles sizes 0 and 1 apart from all others, one graph for each. " + _apart(size)
         )
     if does.needs and (is_specialized(guard, origin) or (does.is_range and guard.cause == "size")):
         return (
             f"the code makes a Python number of dimension {size.dimension} of {size.argument}{_whole(origin)}"
-            f" ({does.needs}), so each size"
-            f" ({_seen(guard)} were seen) is compiled, and dynamic=True does not help: {_pad(size)}, or"
-            f" {_elsewhere(does)}"
+            f" ({does.needs}), so each size ({_seen(guard)} were seen) is compiled, and dynamic=True does not"
+            f" help: {_pad(size)}, or {_elsewhere(does)}"
         )
     if guard.cause == "size" and len(set(guard.values)) >= _STILL_STATIC:
         return (
@@ -345,15 +339,15 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
     if rival := next(iter(origin.rivals), None):
         return (
             f"{guard.source} changed as dimension {size.dimension} of {size.argument} did, and as"
-            f" {rival.dimension} of {rival.argument}{_whole(origin)}: its size is of one of them, or of"
-            " data. It is one compile: after the second size torch makes it dynamic. To save it,"
-            f" {_pad(size)}, or {_BY_REMEDY}"
+            f" {rival.dimension} of {rival.argument}{_whole(origin)}: its size is of one of them, or of data."
+            f" It is one compile: after the second size torch makes it dynamic. To save it, {_pad(size)}, or"
+            f" {_BY_REMEDY}"
         )
     if not origin.direct or origin.by is not None:
         return (
             f"{guard.source} has its size from dimension {size.dimension} of {size.argument}{_whole(origin)}:"
-            " it is one compile, and after the second size torch makes it dynamic. To save it,"
-            f" {_pad(size)}, or {_BY_REMEDY}"
+            f" it is one compile, and after the second size torch makes it dynamic. To save it, {_pad(size)},"
+            f" or {_BY_REMEDY}"
         )
     unnamed = list(dict.fromkeys(_whole_argument(one) for one in origin.sizes if not one.named))
     names = _free_names(unnamed, origin.used)
@@ -444,12 +438,12 @@ def _zero_or_one(size: Size, origin: Origin, where: str, ones: list[str]) -> str
     at = "at" if str(size.new) in ones else "before the call at"
     came = (
         f"torch compiles sizes 0 and 1 apart from all others, and dimension {size.dimension} of"
-        f" {size.argument}"
-        f"{where} came with {' and '.join(ones)} {at} {origin.where}: one graph more{each}, once"
+        f" {size.argument}{where} came with {' and '.join(ones)} {at} {origin.where}: one graph more{each},"
+        " once"
     )
     unbacked = (
-        ". Or use torch._dynamo.decorators.mark_unbacked on all that have this size, where no branch asks"
-        " for it"
+        ". Or use torch._dynamo.decorators.mark_unbacked on all that have this size, where no branch asks for"
+        " it"
     )
     return f"{came}. {_apart(size)}{unbacked if origin.direct and not size.dimension else ''}"
 
@@ -460,18 +454,16 @@ def _apart(size: Size) -> str:
     if size.dimension:
         return "That is normal where single items follow a whole sequence, as in generation; else pad it"
     return (
-        "That is normal where single items, or none, are meant (one state, one image); a short last"
-        " batch is left out with drop_last=True, or padded"
+        "That is normal where single items, or none, are meant (one state, one image); a short last batch is"
+        " left out with drop_last=True, or padded"
     )
 
 
 def _several_times(guard: Guard, origin: Origin) -> str:
     return (
-        f"one call{_at(origin)} runs this function on several sizes of {guard.source}"
-        f" ({_seen(guard)}), so marking an argument does not help: torch makes the dimension dynamic after"
-        " the second"
-        " size. One more compile is normal; if it grows, compile what calls it as a whole, or pass"
-        " dynamic=True"
+        f"one call{_at(origin)} runs this function on several sizes of {guard.source} ({_seen(guard)}), so"
+        " marking an argument does not help: torch makes the dimension dynamic after the second size. One"
+        " more compile is normal; if it grows, compile what calls it as a whole, or pass dynamic=True"
     )
 
 
@@ -491,9 +483,9 @@ def _equal_sizes(guard: Guard) -> str | None:
         return None
     base = "; they are what views are of: pass .clone() of each view, or one tensor for all of them"
     return (
-        f"{sides['of']} and {sides['other']} were equal at first, so torch takes them for one,"
-        " with dynamic=True as well, until they differ: that is one compile more, made once"
-        f"{base if '_base' in sides['of'] else ''}"
+        f"{sides['of']} and {sides['other']} were equal at first, so torch takes them for one, with"
+        " dynamic=True as well, until they differ: that is one compile more, made"
+        f" once{base if '_base' in sides['of'] else ''}"
     )
 
 
@@ -501,11 +493,9 @@ def _decided_by_value(guard: Guard, origin: Origin, number: tuple[str, str, str]
     name, old, new = number
     if does.is_range:
         return (
-            f"the size of {guard.source} follows {name}{_whole(origin)} ({old}, then {new}), and a loop"
-            f" over it is"
-            " unrolled: each is a version, whatever dynamic= says. Keep the numbers few, or compile what"
-            " the loop"
-            " does and leave the loop to Python"
+            f"the size of {guard.source} follows {name}{_whole(origin)} ({old}, then {new}), and a loop over"
+            " it is unrolled: each is a version, whatever dynamic= says. Keep the numbers few, or compile"
+            " what the loop does and leave the loop to Python"
         )
     if ones := sorted(_SPECIAL_SIZES & {old, new}):
         return (
@@ -541,14 +531,12 @@ def _value(guard: Guard, origin: Origin | None, times: int, does: Taken) -> str:
     if kinds == {"int", "float"} and (asks := does.needed(_ASKS)):
         return (
             f"{asks} asks for {name} ({_seen(guard)} were seen): a version for each side is normal, made"
-            " once, as"
-            " of a rate that is 0 in evaluation"
+            " once, as of a rate that is 0 in evaluation"
         )
     if kinds == {"int", "float"}:
         return (
-            f"pass {name} always as a float, float({name}): ints and floats are compiled apart, and after"
-            " its second"
-            " value torch treats a float as symbolic"
+            f"pass {name} always as a float, float({name}): ints and floats are compiled apart, and after its"
+            " second value torch treats a float as symbolic"
         )
     if "None" in kinds:
         return _optional(guard, does, origin)
@@ -558,8 +546,8 @@ def _value(guard: Guard, origin: Origin | None, times: int, does: Taken) -> str:
         return (
             f"each text in {name} is a version ({_seen(guard)} were seen): for a few that come again that is"
             " normal; else keep it the same. Where it is made into numbers, do that before the compiled call"
-            " and pass a tensor; where it only names things, as a key or in a message, use it"
-            " outside of the compiled function"
+            " and pass a tensor; where it only names things, as a key or in a message, use it outside of the"
+            " compiled function"
         )
     if len(kinds) > 1:
         return f"pass {name} always as one type: {_seen(guard)} are versions of their own"
@@ -603,8 +591,7 @@ def _by_numpy(guard: Guard, name: str, does: Taken) -> str:
     )
     return (
         f"{takes} as a constant, so each value ({_seen(guard)} were seen) is compiled: compute in the caller"
-        " what"
-        " it is for, and pass that in, as a tensor where it varies"
+        " what it is for, and pass that in, as a tensor where it varies"
     )
 
 
@@ -616,16 +603,16 @@ def _constant(guard: Guard, name: str, does: Taken) -> str:
     if guard.cause == "float_value" and (asks := does.needed(_ASKS)):
         return _sides(guard, name, asks)
     return (
-        f"the code needs {name} as a constant ({does.needs or does.given or _CONSTANTS}), so"
-        f" each value is compiled, and dynamic=True does not help ({_seen(guard)} were seen): keep the values"
-        f" few, or do in the caller what needs {name}, and pass what it gives as tensors"
+        f"the code needs {name} as a constant ({does.needs or does.given or _CONSTANTS}), so each value is"
+        f" compiled, and dynamic=True does not help ({_seen(guard)} were seen): keep the values few, or do in"
+        f" the caller what needs {name}, and pass what it gives as tensors"
     )
 
 
 def _symbolic_float(name: str) -> str:
     return (
-        f"nothing to do for a second value: torch treats the float {name} as symbolic from then on, where neither"
-        " numpy nor Python needs its value."
+        f"nothing to do for a second value: torch treats the float {name} as symbolic from then on, where"
+        " neither numpy nor Python needs its value."
     )
 
 
@@ -657,8 +644,8 @@ def _flag(guard: Guard, name: str, origin: Origin | None) -> str:
     is_global = _GLOBAL.search(guard.expression)
     same = "leave it as it is while the program runs" if is_global else "pass the same at every call"
     return (
-        f"{name} is a flag, and True and False are compiled apart: a version for each is normal. To save"
-        f" one, {same}"
+        f"{name} is a flag, and True and False are compiled apart: a version for each is normal. To save one,"
+        f" {same}"
     )
 
 
@@ -670,9 +657,9 @@ def _side(guard: Guard, side: str) -> str:
     own = guard.cause == "int_value" and not re.search(r"[<>]", guard.expected or "")
     second = f"; or {_BY_REMEDY}" if own else ""
     return (
-        f"the code asks whether {side} (a branch, or the bounds of an index), and torch compiles each side"
-        f" of that, not each value of {guard.source}: that is made once, and normal. To save one side, test"
-        f" in the caller, and compile a function for each{second}"
+        f"the code asks whether {side} (a branch, or the bounds of an index), and torch compiles each side of"
+        f" that, not each value of {guard.source}: that is made once, and normal. To save one side, test in"
+        f" the caller, and compile a function for each{second}"
     )
 
 
@@ -701,8 +688,7 @@ def _always_constant(guard: Guard, does: Taken) -> str | None:
         if does.needs:
             return (
                 f"keep {name} in the caller, and pass in what follows of it, a bool for a branch:"
-                f" {does.needs} asks"
-                f" for it, and {of_global}"
+                f" {does.needs} asks for it, and {of_global}"
             )
         return f"pass {name} as an argument, or hold it in a tensor: {of_global}"
     return None
@@ -713,10 +699,8 @@ def _few_values(guard: Guard, name: str, does: Taken) -> str:
     if asks := does.needed(_ASKS):
         return (
             f"{asks} asks for {name}: torch treats it as symbolic after its second value, but compiles each"
-            " side"
-            f" of a branch apart, and these versions ({_seen(guard)}) are made once. To save them, test"
-            f" {name} in"
-            " the caller, and pass in a bool, which is two"
+            f" side of a branch apart, and these versions ({_seen(guard)}) are made once. To save them, test"
+            f" {name} in the caller, and pass in a bool, which is two"
         )
     if [value in _SPECIAL_SIZES for value in guard.values[2:]] == [False]:
         return (
@@ -742,17 +726,15 @@ def _optional(guard: Guard, does: Taken, origin: Origin | None = None) -> str:
     if name.endswith(".grad"):
         return (
             f"{name} is there at some calls and None at others: a parameter that is frozen, takes no part, or"
-            " was"
-            " given None by zero_grad() has no gradient. A version for each is normal, made once; to save"
-            " one, pass"
-            " only parameters that have one, or zero_grad(set_to_none=False)"
+            " was given None by zero_grad() has no gradient. A version for each is normal, made once; to"
+            " save one, pass only parameters that have one, or zero_grad(set_to_none=False)"
         )
     if does.made:
         return _handed_on(guard, does)
     if any("Generator" in value for value in guard.values):
         return (
-            f"{name} is a torch.Generator at some calls and None at others: a version for each is normal."
-            " To save one, pass one at every call; or draw in the caller what it is for, and pass that"
+            f"{name} is a torch.Generator at some calls and None at others: a version for each is normal. To"
+            " save one, pass one at every call; or draw in the caller what it is for, and pass that"
         )
     if _is_one_call(origin):
         return (
@@ -762,15 +744,12 @@ def _optional(guard: Guard, does: Taken, origin: Origin | None = None) -> str:
     if origin is not None and origin.by == "generate":
         return (
             f"generate() at {origin.where} gives {name} at some of its steps and None at others: a version"
-            " for"
-            " each is normal, made once"
+            " for each is normal, made once"
         )
     return (
         f"{name} is there at some calls and None at others: a version with it and one without is normal for"
-        " an"
-        " optional argument. To save one, pass it always as one type, with its neutral value for None where"
-        " it"
-        " has one"
+        " an optional argument. To save one, pass it always as one type, with its neutral value for None"
+        " where it has one"
     )
 
 
@@ -789,8 +768,7 @@ def _attribute(guard: Guard, times: int, does: Taken) -> str:
     if name.endswith(".training"):
         return (
             "one compilation for train() and one for eval() is normal; switch once an epoch, not at every"
-            " call"
-            f" ({name})"
+            f" call ({name})"
         )
     if counter := _STATE.search(guard.expression):
         return (
@@ -801,10 +779,9 @@ def _attribute(guard: Guard, times: int, does: Taken) -> str:
     if does.set_by:
         return (
             f"{name} is set in __init__ alone, so objects of {does.set_by} that were made with another value"
-            " share this function's code (or a script sets it from outside), and each value"
-            f" ({_seen(guard)}) is a version, made once: that is normal for a few. For many raise"
-            " torch._dynamo.config.recompile_limit, or compile what calls them, so that"
-            " they are inlined"
+            f" share this function's code (or a script sets it from outside), and each value ({_seen(guard)})"
+            " is a version, made once: that is normal for a few. For many raise"
+            " torch._dynamo.config.recompile_limit, or compile what calls them, so that they are inlined"
         )
     shown = [value for value in guard.values if value not in ("str", "int", "float", "bool")]
     if len(shown) > A_SECOND and set(map(_kind, shown)) == {"None", "int"}:
@@ -844,8 +821,7 @@ def _empty_at_first(guard: Guard, name: str) -> str:
     return (
         f"give {name} its value in __init__, or call the module once in eager before it is compiled: it is"
         f" {guard.expected} at one call and {guard.actual} at another. Where it is emptied on purpose, a"
-        " version"
-        " with it and one without is normal"
+        " version with it and one without is normal"
     )
 
 
@@ -862,8 +838,7 @@ def _int_attribute(guard: Guard, name: str, does: Taken) -> str:
     if not is_module and (item := _OF_CONTAINER.fullmatch(name)):
         return (
             f"{item['of']} holds numbers of Python's, and each value of one ({_seen(guard)} were seen) is a"
-            " constant"
-            " of the code: hold them as a tensor where they are only calculated with, or keep"
+            " constant of the code: hold them as a tensor where they are only calculated with, or keep"
             f" {item['of']}, and what asks for its numbers, in the caller"
         )
     if not is_module and _OF_ITEM.search(name):
@@ -887,22 +862,20 @@ def _int_attribute(guard: Guard, name: str, does: Taken) -> str:
         )
     if not is_module:
         return (
-            f"make {name} a tensor where no branch, slice or size asks for it, or read it in the caller"
-            f" and pass it in: an int argument is symbolic after its second value {seen}"
+            f"make {name} a tensor where no branch, slice or size asks for it, or read it in the caller and"
+            f" pass it in: an int argument is symbolic after its second value {seen}"
         )
     return (
-        f"make {name} {buffer} where no branch, slice or size asks for it, or keep and test it in the caller"
-        f"{symbolic}"
+        f"make {name} {buffer} where no branch, slice or size asks for it, or keep and test it in the"
+        f" caller{symbolic}"
     )
 
 
 def _sides(guard: Guard, name: str, asks: str) -> str:
     return (
-        f"{asks} asks for {name}, and each side of a branch is compiled apart; else torch treats the"
-        " float as"
+        f"{asks} asks for {name}, and each side of a branch is compiled apart; else torch treats the float as"
         f" symbolic after its second value ({_seen(guard)} were seen). A version for each side is normal,"
-        " made"
-        " once; to save one, test it in the caller, and pass in a bool"
+        " made once; to save one, test it in the caller, and pass in a bool"
     )
 
 
@@ -910,8 +883,7 @@ def _float_attribute(guard: Guard, name: str, does: Taken) -> str:
     if any("ensor" in value for value in guard.values):
         return (
             f"let {name} begin as a tensor, torch.tensor({guard.expected}): it is a number of Python's at"
-            " first and"
-            " a tensor from then on, a version for each, made once"
+            " first and a tensor from then on, a version for each, made once"
         )
     if len(guard.values) <= A_SECOND:
         compares = f"torch.maximum or clamp where Python's min or max compares it ({does.compared})"
@@ -924,9 +896,9 @@ def _float_attribute(guard: Guard, name: str, does: Taken) -> str:
     if asks := does.needed(_ASKS):
         return _sides(guard, name, asks)
     return (
-        f"the code needs {name} as a constant (an argument that takes no tensor, as dropout's p),"
-        f" so each value is compiled, and dynamic=True does not help ({_seen(guard)} were seen): change it"
-        " seldom and in few steps, or make it a tensor where it is only calculated with"
+        f"the code needs {name} as a constant (an argument that takes no tensor, as dropout's p), so each"
+        f" value is compiled, and dynamic=True does not help ({_seen(guard)} were seen): change it seldom and"
+        " in few steps, or make it a tensor where it is only calculated with"
     )
 
 
@@ -946,8 +918,7 @@ def _cached(guard: Guard) -> str:
     return (
         f"{guard.source} is filled by the code itself where it lacks a key ({_seen(guard)} were seen): look"
         " it up in the caller, and pass in what it holds. A call in eager before the first compiled one"
-        " fills it"
-        " too, but a key is a constant of the code: each that comes is a version all the same"
+        " fills it too, but a key is a constant of the code: each that comes is a version all the same"
     )
 
 
@@ -956,10 +927,8 @@ def _handed_on(guard: Guard, does: Taken) -> str:
     follows = _FOLLOWS.get(guard.cause, "what it is")
     return (
         f"{guard.source} is made here (line {does.made}), and a graph break hands it on: {follows}"
-        f" ({_seen(guard)}"
-        " were seen) follows what came in and which way the code went. A version for each is normal, made"
-        " once; to"
-        " save one, repair that break"
+        f" ({_seen(guard)} were seen) follows what came in and which way the code went. A version for each is"
+        " normal, made once; to save one, repair that break"
     )
 
 
@@ -969,8 +938,8 @@ def _object(guard: Guard, origin: Origin | None, does: Taken) -> str:
         return (
             f"the {held['what']} of {guard.source} are not as many as when it was compiled: take away or add"
             " modules, buffers and hooks before the first compiled call; one more version for a change that"
-            " is made once is normal, and so is one for another model of the class"
-            f"{'' if len(guard.values) < _SEVERAL else f' ({_seen(guard)} were seen)'}"
+            " is made once is normal, and so is one for another model of the"
+            f" class{'' if len(guard.values) < _SEVERAL else f' ({_seen(guard)} were seen)'}"
         )
     if guard.cause == "type" and "a tensor" in guard.values and set(guard.values) <= TENSORS:
         return _other_tensor(guard)
@@ -985,14 +954,14 @@ def _object(guard: Guard, origin: Origin | None, does: Taken) -> str:
     if guard.cause in ("identity", "type") and any(_FUNCTIONS.search(value) for value in guard.values):
         return (
             f"each function or kind of callable that is passed as {guard.source} is a version"
-            f" ({_seen(guard)}): normal for a few. Pass one and the same object to save one; for many"
-            " compile a function for each"
+            f" ({_seen(guard)}): normal for a few. Pass one and the same object to save one; for many compile"
+            " a function for each"
         )
     if guard.cause == "type" and "___from_numpy" in guard.expression:
         return (
             f"pass {guard.source} always as one type: a NumPy array or number is a tensor of the graph, a"
-            f" Python number is none ({_seen(guard)} were seen). float({guard.source}) or torch.as_tensor"
-            f"({guard.source}) makes it one"
+            f" Python number is none ({_seen(guard)} were seen). float({guard.source}) or"
+            f" torch.as_tensor({guard.source}) makes it one"
         )
     is_set = "set.__contains__" in guard.expression
     if guard.cause == "container" and not is_set and (guard.expected or "").startswith(("with ", "without ")):
@@ -1005,18 +974,15 @@ def _object(guard: Guard, origin: Origin | None, does: Taken) -> str:
     is_missing = guard.cause == "container" and set(guard.values) <= {"present", "missing"}
     if (is_missing or guard.cause in ("type", "identity")) and (guard.source or "").startswith("self."):
         return (
-            f"objects of one class that have different things in {guard.source} share this function's"
-            " code, and"
-            f" each is a version ({_seen(guard)}): that is normal for a few. For many raise"
+            f"objects of one class that have different things in {guard.source} share this function's code,"
+            f" and each is a version ({_seen(guard)}): that is normal for a few. For many raise"
             " torch._dynamo.config.recompile_limit, or put what differs behind one class"
         )
     if guard.cause == "container" and _OF_TOKENS.search(guard.source or ""):
         return (
             f"{guard.source} grows while it is filled, and each length is a version: give the model a cache"
-            " of fixed"
-            " size (transformers.StaticCache, cache_implementation='static'), or use_cache=False where"
-            " nothing is"
-            f" generated ({_seen(guard)} were seen)"
+            " of fixed size (transformers.StaticCache, cache_implementation='static'), or use_cache=False"
+            f" where nothing is generated ({_seen(guard)} were seen)"
         )
     if origin is None or not origin.same_call or guard.cause == "rank":
         return text
@@ -1025,10 +991,9 @@ def _object(guard: Guard, origin: Origin | None, does: Taken) -> str:
     )
     return (
         f"one call{_at(origin)} runs this function more than once, and {what}{guard.source} differs between"
-        " them"
-        f" ({_seen(guard)}): a version for each is normal. If they come near the recompile limit (8), raise"
-        " torch._dynamo.config.recompile_limit, or repair the break because of which it is compiled on its"
-        " own"
+        f" them ({_seen(guard)}): a version for each is normal. If they come near the recompile limit (8),"
+        " raise torch._dynamo.config.recompile_limit, or repair the break because of which it is compiled on"
+        " its own"
     )
 
 
@@ -1045,9 +1010,8 @@ def _unrolled(guard: Guard, does: Taken) -> str | None:
             " where the caller adds to it, and no branch asks for an item"
         )
     return (
-        f"a loop over {guard.source} is unrolled, so each number of items ({_seen(guard)}) is a version:"
-        " keep it the same, pass what is a list of numbers, or of tensors of one shape, as one tensor where"
-        " no"
+        f"a loop over {guard.source} is unrolled, so each number of items ({_seen(guard)}) is a version: keep"
+        " it the same, pass what is a list of numbers, or of tensors of one shape, as one tensor where no"
         " branch asks for an item, or compile what the loop does and leave the loop to Python"
     )
 
@@ -1149,11 +1113,9 @@ def _gradient(guard: Guard, origin: Origin | None) -> str | None:
     if origin is not None and not origin.direct:
         return (
             f"whether {guard.source} needs a gradient follows the mode of the call{_at(origin)}: a version"
-            " for"
-            " training and one for evaluation is normal. If it changes at every call, keep the mode and"
+            " for training and one for evaluation is normal. If it changes at every call, keep the mode and"
             " requires_grad of the inputs the same, or repair the break that makes this function a compile"
-            " of its"
-            " own"
+            " of its own"
         )
     return None
 
@@ -1171,10 +1133,9 @@ def _enum(guard: Guard) -> str | None:
 def _other_tensor(guard: Guard) -> str:
     """A Parameter and a plain tensor are two types; what was made of a Parameter is no Parameter."""
     return (
-        f"{guard.source} is an nn.Parameter at one call and a plain tensor at another, each with a"
-        " graph of its"
-        " own: an operation on a Parameter, .data, .detach() or a parametrization gives a plain tensor. Pass"
-        " the same kind each time: one and the same Parameter, or always param.detach() or param * 1"
+        f"{guard.source} is an nn.Parameter at one call and a plain tensor at another, each with a graph of"
+        " its own: an operation on a Parameter, .data, .detach() or a parametrization gives a plain tensor."
+        " Pass the same kind each time: one and the same Parameter, or always param.detach() or param * 1"
     )
 
 

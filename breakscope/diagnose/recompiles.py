@@ -225,8 +225,8 @@ def _advice(found: Collected, cause: Cause, places: Places) -> str:
 
 _LAYOUT = (
     "{} is laid out in another way by the library's own code around it (a transpose, a slice, an expand): a"
-    " version for each layout is normal, made once. To save one, repair the break because of which it"
-    " is compiled on its own"
+    " version for each layout is normal, made once. To save one, repair the break because of which it is"
+    " compiled on its own"
 )
 
 

@@ -16,10 +16,9 @@ _SHAPES = f"{_CONFIG}.capture_dynamic_output_shape_ops = True"
 _UNBRANCHED = "as long as nothing branches on how many there are"
 
 _SPARSE = (
-    "Dynamo does not trace sparse tensors: put torch.compiler.disable on a function that makes and uses"
-    " them; or pass"
-    " dense ones, or write the product a @ b as torch.zeros_like(b).index_add(0, row, value[:, None] *"
-    " b[col])."
+    "Dynamo does not trace sparse tensors: put torch.compiler.disable on a function that makes and uses them;"
+    " or pass dense ones, or write the product a @ b as torch.zeros_like(b).index_add(0, row, value[:, None]"
+    " * b[col])."
 )
 
 _NO_FORM = (
@@ -100,8 +99,7 @@ _TABLE = (
         ("BS105",),
         r"\bunique(_consecutive)?\(",
         f"How many values there are depends on data: set {_SHAPES}, which puts it into the graph,"
-        f" {_UNBRANCHED};"
-        " or take the unique values before the compiled call.",
+        f" {_UNBRANCHED}; or take the unique values before the compiled call.",
     ),
     _Row(
         ("BS105",),
@@ -119,8 +117,7 @@ _TABLE = (
         ("BS105",),
         r"\b(nonzero|argwhere|flatnonzero)\(|\bwhere\([^,]*\)$",
         "Work on the mask instead of its positions where that does: mask.sum() counts, torch.where(mask,"
-        " f(x),"
-        f" other) selects; or set {_SHAPES}, {_UNBRANCHED}.",
+        f" f(x), other) selects; or set {_SHAPES}, {_UNBRANCHED}.",
     ),
     _Row(
         ("BS111",),
@@ -152,9 +149,8 @@ _TABLE = (
     _Row(
         ("BS104",),
         r"\.(write|writelines|flush)\(|\btqdm\b",
-        "Remove the call, or make it in the caller, after the compiled call: torch cannot run a method"
-        " of a file"
-        " or of a progress bar behind the graph.",
+        "Remove the call, or make it in the caller, after the compiled call: torch cannot run a method of a"
+        " file or of a progress bar behind the graph.",
     ),
     _Row(
         ("BS104",),
@@ -165,7 +161,7 @@ _TABLE = (
     _Row(
         ("BS104",),
         r"^p?print\(.*\.(item|tolist)\(",
-        f"Remove the call; or give it the tensor itself, without .item(), and say"
+        "Remove the call; or give it the tensor itself, without .item(), and say"
         f" {_CONFIG}.reorderable_logging_functions.add(print) once: the text then comes after the graph.",
     ),
     _Row(
@@ -192,8 +188,8 @@ _TABLE = (
     _Row(
         ("BS107",),
         r"\.wait\(",
-        "Leave out async_op=True: the synchronous form is part of the graph, and there is nothing to"
-        " wait for.",
+        "Leave out async_op=True: the synchronous form is part of the graph, and there is nothing to wait"
+        " for.",
     ),
     _Row(
         ("BS107", "BS117"),
@@ -216,9 +212,8 @@ _TABLE = (
     _Row(
         ("BS123",),
         r"\b(sort|sorted)\(",
-        "The keys are no constants while Dynamo traces: tensors, numbers read from them, or what came"
-        " out of a break."
-        " Stack tensors and use torch.argsort or torch.topk; order Python objects in the caller.",
+        "The keys are no constants while Dynamo traces: tensors, numbers read from them, or what came out of"
+        " a break. Stack tensors and use torch.argsort or torch.topk; order Python objects in the caller.",
     ),
     _Row(
         ("BS127",),
@@ -230,15 +225,13 @@ _TABLE = (
         ("BS127",),
         r"\b(shuffle|choices?|sample|permutation|randrange)\(",
         "Choose, or shuffle, in the caller, where it has what is chosen from, and pass in what came out; for"
-        " an"
-        " index into a tensor use torch.randperm(n)[:k], or torch.randint where one may come twice.",
+        " an index into a tensor use torch.randperm(n)[:k], or torch.randint where one may come twice.",
     ),
     _Row(
         ("BS120",),
         r"",
-        "Dynamo traces the backward of an autograd.Function with its forward, and this line changes"
-        " state there: put"
-        " torch.compiler.disable on the function that calls apply(), or compute the gradient with"
+        "Dynamo traces the backward of an autograd.Function with its forward, and this line changes state"
+        " there: put torch.compiler.disable on the function that calls apply(), or compute the gradient with"
         " operations alone.",
         in_function=r"\.backward$",
     ),
@@ -264,9 +257,8 @@ _TABLE = (
     _Row(
         ("BS127",),
         r"(?<!\.)\brandom\.random\(\)",
-        "Draw the number in the caller and pass it in, or use random.uniform(0, 1): Dynamo traces that,"
-        " where no"
-        " branch asks for the number.",
+        "Draw the number in the caller and pass it in, or use random.uniform(0, 1): Dynamo traces that, where"
+        " no branch asks for the number.",
     ),
 )
 
@@ -298,9 +290,8 @@ def advice(code: str, said: str, expression: str, statement: str, function: str)
         return of_python(name, said)
     if code == "BS107" and (method := _METHOD.search(said)):
         return (
-            f"{method['of']}.{method['name']} is a method that Dynamo does not know: call it before or"
-            " after the"
-            " compiled function, or put torch.compiler.disable on a function around it."
+            f"{method['of']}.{method['name']} is a method that Dynamo does not know: call it before or after"
+            " the compiled function, or put torch.compiler.disable on a function around it."
         )
     return None
 
