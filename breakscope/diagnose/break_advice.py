@@ -263,8 +263,9 @@ def _of_source(code: str, cause: Reason, said: str, site: Site) -> str:
     by_numpy = site.of_array or re.search(r"\b(np|numpy)\.\w+\(", site.statement)
     if code == "BS105" and site.on_arrays and by_numpy:
         return break_words.ON_ARRAYS
-    if code == "BS111" and re.match(r"range\(", site.expression):
-        return break_words.BY_SHAPE["BS102", "loop"].format(**_words(site))
+    if code in ("BS110", "BS111") and re.match(r"range\(", site.expression):
+        of_tensor = break_words.BY_SHAPE["BS102", "loop"].format(**_words(site))
+        return break_words.RANGE_OF_NUMPY if site.on_arrays else of_tensor
     if site.rewritten and (words := break_words.REWRITTEN.get(_how(code, site.shape))) is not None:
         return words.format(rewritten=site.rewritten, **_words(site))
     if code == "BS102" and site.shape == "math":

@@ -14,6 +14,14 @@ PACKED = (
     " out[torch.arange(len(out)), lengths - 1] for its last state; or leave the packed RNN eager and compile"
     " what stands before and after it."
 )
+RANGE_OF_NUMPY = (
+    "A loop needs numbers of Python's, and one here is numpy's, which Dynamo traces as a tensor: make it an"
+    " int where it is made, int(…) before the compiled call, or take it from a shape."
+)
+READ_AROUND = (
+    "What is read of that in the same statement, `{read}`, breaks as well: return the tensor, and read it in"
+    " the caller."
+)
 NMS = (
     "How many boxes NMS keeps depends on data: return boxes and scores (or the k best by topk, a fixed"
     " number) and suppress in the caller, after the compiled network."
@@ -723,8 +731,9 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     ("BS102", "all picked"): (
         "A loop takes the numbers one by one and picks with each{in_it}: for a tensor do it for all at once,"
-        " with the index as a tensor, x[index] or x.gather(dim, index) to read, x.scatter(dim, index, new) or"
-        " x.index_put((i, j), new, accumulate=True) to write; for a Python list or dict do it in the caller."
+        " with the index as a tensor, x[index] or x.gather(dim, index) to read, x.scatter(dim, index, new) to"
+        " write where no index comes twice, x.index_put((i, j), new, accumulate=True) to add; for a Python"
+        " list or dict do it in the caller."
     ),
     ("BS102", "tested pick"): (
         "The number picks an element and decides a branch: keep it a tensor, index with x.index_select(dim,"

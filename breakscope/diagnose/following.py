@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from breakscope.diagnose import break_words
 from breakscope.diagnose.collect import Collected
 from breakscope.diagnose.guard_paths import line_of_temporary
 from breakscope.diagnose.origins import Origin, Size, origin
@@ -182,6 +183,8 @@ def _same_expression(sites: Sequence[Finding]) -> Iterable[Finding]:
             same_file = other.location.file == site.location.file
             if at != number and same_file and _goes_with(site, other, earlier=at < number):
                 yield replace(site, caused_by=other.fingerprint)
+                if (told := _read_around(site, other)) is not None:
+                    yield told
                 break
             if at != number and (_is_met_by_caller(site, other) or _is_comprehension_of(site, other)):
                 yield _follows(site, other)
@@ -195,6 +198,21 @@ def _same_expression(sites: Sequence[Finding]) -> Iterable[Finding]:
             ):
                 yield replace(site, caused_by=other.fingerprint)
                 break
+
+
+_READS = re.compile(r"\.(item|tolist)\(\)|\b(int|float|bool)\(")
+
+
+def _read_around(site: Finding, other: Finding) -> Finding | None:
+    """A selection, with what is said of the number that is read of it in the same statement: both break."""
+    own, its = _range(site), _range(other)
+    if site.code != "BS102" or other.code != "BS105" or own is None or its is None or own == its:
+        return None
+    read = _READS.search(site.location.source or "")
+    if read is None or not (own[0] <= its[0] and its[1] <= own[1]):
+        return None
+    said = break_words.READ_AROUND.format(read=read[0])
+    return replace(other, advice=f"{(other.advice or '').rstrip('.')}. {said}")
 
 
 def _goes_with(site: Finding, other: Finding, *, earlier: bool) -> bool:

@@ -27,6 +27,7 @@ _NEEDS: dict[Kind, str] = {
     "order": "a sort",
     "math": "a function of math",
 }
+_FIXES: tuple[Kind, ...] = ("turns", "loop test", "pick", "part", "key", "order", "math")
 _CALCULATES: tuple[Kind, ...] = ("arithmetic", "bound", "math")
 
 
@@ -79,6 +80,11 @@ class Taken:
     def needs(self) -> str:
         """``a branch (line 13), a loop (line 20)``: what needs a Python number; else empty."""
         return self.needed(tuple(_NEEDS))
+
+    @property
+    def fixes(self) -> str:
+        """The same of what makes a constant of a size: no branch, and nothing that takes a symbol."""
+        return self.needed(_FIXES) or self.plain
 
     @property
     def compared(self) -> str:

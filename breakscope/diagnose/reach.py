@@ -353,9 +353,18 @@ def called_in_loop(sources: Sources, file: str, position: Position | None) -> tu
         match node.func:
             case ast.Name(name) if name in given:
                 names.append(name)
-            case ast.Attribute(ast.Name("self"), name):
+            case ast.Attribute(ast.Name("self"), name) if _may_compute(name, around):
                 names.append(f"self.{name}")
     return tuple(dict.fromkeys(names))[:_MOST]
+
+
+def _may_compute(name: str, around: Sequence[ast.AST]) -> bool:
+    """Whether what an object calls may compute with tensors: a module, or a method that calls torch."""
+    owner = next((node for node in reversed(around) if isinstance(node, ast.ClassDef)), ast.Pass())
+    method = next(
+        (one for one in ast.walk(owner) if isinstance(one, ast.FunctionDef) and one.name == name), None
+    )
+    return method is None or re.search(r"\b(torch|F|self)\.\w+(\.\w+)*\(|@ ", ast.unparse(method)) is not None
 
 
 def seen(sources: Sources, file: str, position: Position | None, use: Use) -> Seen:

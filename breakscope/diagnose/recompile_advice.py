@@ -72,8 +72,8 @@ def advice(
         )
     elif guard.cause == "global_state" and "grad_mode" in (guard.source or ""):
         text = (
-            "one graph with gradients and one without, for training and evaluation, is normal and made once;"
-            " if the mode changes at every call, " + remedy(guard)
+            f"one graph with gradients and one without is normal and made once: the call{_where(origin)} came"
+            " in the other mode. If the mode changes at every call, " + remedy(guard)
         )
     elif guard.cause == "global_state" and "autocast" in (guard.source or ""):
         text = (
@@ -102,6 +102,10 @@ def _is_sized(guard: Guard) -> bool:
 
 def _whole(origin: Origin | None) -> str:
     return f" of {call_of(origin)}" if origin is not None and origin.where else ""
+
+
+def _where(origin: Origin | None) -> str:
+    return f" at {origin.where}" if origin is not None and origin.where else ""
 
 
 def call_of(origin: Origin) -> str:
@@ -210,8 +214,9 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
         return _own_tensor(guard)
     if "___from_numpy" in guard.expression:
         return (
-            f"pass {guard.source} as a tensor (torch.from_numpy) with torch._dynamo.maybe_mark_dynamic(…,"
-            f" {guard.dimension}): an array cannot be marked"
+            f"an array cannot be marked: {_BY_REMEDY}, or make tensors of the arrays in the caller (with"
+            " torch.from_numpy there, and no longer in here) and call maybe_mark_dynamic(…,"
+            f" {guard.dimension}) on each whose size varies with it"
         )
     if "_base" in (guard.source or "") and (said := _equal_sizes(guard)):
         return said
@@ -231,6 +236,12 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
         )
     if origin.sizes:
         return _decided(guard, origin, does)
+    if origin.other != origin.entry and origin.other and not origin.same_call:
+        return (
+            f"this code is run by {origin.other}() and by {origin.entry}(), each with its own size of"
+            f" {guard.source} ({_seen(guard)} were seen): it is one compile, and after the second size torch makes"
+            " it dynamic"
+        )
     if origin.same_call:
         return _several_times(guard, origin)
     numbers = [one for one in origin.values if _kind(one[1]) == _kind(one[2]) == "int"]
@@ -323,18 +334,20 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
             f" {size.argument}{_whole(origin)}, for the compile of the second size. {listed(ones)} came too,"
             " and torch compiles sizes 0 and 1 apart from all others, one graph for each. " + _apart(size)
         )
-    if does.needs and (is_specialized(guard, origin) or (does.is_range and guard.cause == "size")):
+    needs = does.fixes
+    if needs and (is_specialized(guard, origin) or (does.is_range and guard.cause == "size")):
         return (
             f"the code makes a Python number of dimension {size.dimension} of {size.argument}{_whole(origin)}"
-            f" ({does.needs}), so each size ({_seen(guard)} were seen) is compiled, and dynamic=True does not"
+            f" ({needs}), so each size ({_seen(guard)} were seen) is compiled, and dynamic=True does not"
             f" help: {_pad(size)}, or {_elsewhere(does)}"
         )
     if guard.cause == "size" and len(set(guard.values)) >= _STILL_STATIC:
         return (
             f"dimension {size.dimension} of {size.argument}{_whole(origin)} came with {_seen(guard)},"
             " compiled one by one. Where dynamic=False or mark_static keeps it fixed, take that out: torch"
-            " makes it dynamic by itself after the second size, unless the code makes a Python number of it"
-            f" (a loop over it, a split, int()). Else {_pad(size)}"
+            " makes it dynamic by itself after the second size of each mode (with gradients or without,"
+            " training or evaluation), unless the code makes a Python number of it (a loop over it, a split,"
+            f" int()). Else {_pad(size)}"
         )
     if rival := next(iter(origin.rivals), None):
         return (
@@ -345,9 +358,9 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
         )
     if not origin.direct or origin.by is not None:
         return (
-            f"{guard.source} has its size from dimension {size.dimension} of {size.argument}{_whole(origin)}:"
-            f" it is one compile, and after the second size torch makes it dynamic. To save it, {_pad(size)},"
-            f" or {_BY_REMEDY}"
+            f"{guard.source} has its size from dimension {size.dimension} of"
+            f" {size.argument}{_alike(origin)}{_whole(origin)}: it is one compile, and after the second size"
+            f" torch makes it dynamic. To save it, {_pad(size)}, or {_BY_REMEDY}"
         )
     unnamed = list(dict.fromkeys(_whole_argument(one) for one in origin.sizes if not one.named))
     names = _free_names(unnamed, origin.used)
@@ -373,6 +386,17 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
         f"{kept}{how}: that is for the compile of the second size, after which torch makes a dimension"
         f" dynamic by itself; breakscope remedy tries what it saves{sides}{equal}{other}"
     )
+
+
+def _alike(origin: Origin) -> str:
+    """Another argument that changed by the same: which of them a size comes from its value does not tell."""
+    size = origin.sizes[0]
+    others = [
+        one.argument
+        for one in origin.sizes[1:]
+        if (one.old, one.new) == (size.old, size.new) and one.argument != size.argument
+    ]
+    return f" (or of {others[0]}, which changed alike)" if others else ""
 
 
 def _elsewhere(does: Taken) -> str:
@@ -452,7 +476,10 @@ def _apart(size: Size) -> str:
     if _IN_LIST.search(size.path):
         return "That is normal where an item has one thing, or none; else pad it"
     if size.dimension:
-        return "That is normal where single items follow a whole sequence, as in generation; else pad it"
+        return (
+            "That is normal where single items follow a whole sequence, as in generation, or where another"
+            " model has that size; else pad it"
+        )
     return (
         "That is normal where single items, or none, are meant (one state, one image); a short last batch is"
         " left out with drop_last=True, or padded"
@@ -743,13 +770,13 @@ def _optional(guard: Guard, does: Taken, origin: Origin | None = None) -> str:
         )
     if origin is not None and origin.by == "generate":
         return (
-            f"generate() at {origin.where} gives {name} at some of its steps and None at others: a version"
+            f"{name} is given by generate() at {origin.where} at some of its steps, and None at others: a version"
             " for each is normal, made once"
         )
     return (
         f"{name} is there at some calls and None at others: a version with it and one without is normal for"
         " an optional argument. To save one, pass it always as one type, with its neutral value for None"
-        " where it has one"
+        " where it has one of the same sizes"
     )
 
 

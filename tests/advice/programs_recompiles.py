@@ -175,7 +175,7 @@ RECOMPILES: tuple[Followed, ...] = (
     calls(
         "BS201",
         "an array of numpy's",
-        r"as a tensor \(torch\.from_numpy\)",
+        r"make tensors of the arrays in the caller \(with torch\.from_numpy",
         "@torch.compile\ndef f(a):\n    return torch.as_tensor(a) * 2\nfor n in (2, 3, 4):\n    a = np.ones(n)\n    say(f(a))\n",
         (
             "    say(f(a))",

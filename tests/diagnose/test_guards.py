@@ -1066,3 +1066,28 @@ def test_the_items_of_a_comprehension_have_no_name() -> None:
     guard = classify(read("___tuple_iterator_len(.0) == 4"), function="<listcomp>")
     assert describe(guard) == "contents of the comprehension's iterator: compiled for 4 items, got another"
     assert "a version for each number of items that it runs over" in advice(guard, None, 1)
+
+
+def test_a_size_that_torch_can_make_symbolic_is_no_constant(tmp_path: Path) -> None:
+    """A third size of another grad mode is compiled too: torch.zeros takes a symbol."""
+    guard = of_size("x", "8", "5", "3")
+    does = in_function(tmp_path, "def f(x):\n    return x + torch.zeros([x.shape[0], 4])\n", guard)
+    said = advice(guard, sized(Size("x", 0, 8, 5)), 2, does)
+    assert "dynamic=True does not help" not in said
+    assert "after the second size of each mode (with gradients or without, training or evaluation)" in said
+
+
+def test_two_arguments_that_changed_alike_are_both_named() -> None:
+    sizes = [Size("a[0]", 0, 3, 4), Size("a[1]", 0, 3, 4)]
+    origin = sized(*sizes, direct=False)
+    assert "from dimension 0 of a[0] (or of a[1], which changed alike)" in advice(
+        of_size("x", "3", "4"), origin, 1
+    )
+
+
+def test_two_callers_have_each_a_size_of_their_own() -> None:
+    origin = sized(direct=False, entry="update", other="evaluate")
+    said = advice(of_size("h", "16", "2"), origin, 1)
+    assert said.startswith(
+        "This code is run by evaluate() and by update(), each with its own size of h (16, 2 were"
+    )

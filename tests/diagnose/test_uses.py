@@ -829,3 +829,20 @@ def test_a_number_is_not_drawn_by_what_comes_after_it(tmp_path: Path) -> None:
         ("while on:\n    i = [[int(k)]]\n    k = np.random.choice(9)", True),
     ):
         assert is_drawn(Sources(), str(file), marked(file, body)) == drawn
+
+
+def test_a_loop_names_what_computes_and_no_bookkeeping(tmp_path: Path) -> None:
+    file = tmp_path / "script.py"
+    body = """
+class Net(nn.Module):
+    def order(self, beams):
+        return sorted(beams)
+    def scores(self, x):
+        return torch.softmax(x, -1)
+    def forward(self, x):
+        for i in range(3):
+            x = self.scores(self.lin(x))
+            beams = self.order([[x.max().item()]])
+"""
+    place = marked(file, body)
+    assert reach.called_in_loop(Sources(), str(file), place) == ("self.scores", "self.lin")
