@@ -239,8 +239,8 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
     if origin.other != origin.entry and origin.other and not origin.same_call:
         return (
             f"this code is run by {origin.other}() and by {origin.entry}(), each with its own size of"
-            f" {guard.source} ({_seen(guard)} were seen): it is one compile, and after the second size torch makes"
-            " it dynamic"
+            f" {guard.source} ({_seen(guard)} were seen): it is one compile, and after the second size torch"
+            " makes it dynamic"
         )
     if origin.same_call:
         return _several_times(guard, origin)
@@ -770,8 +770,8 @@ def _optional(guard: Guard, does: Taken, origin: Origin | None = None) -> str:
         )
     if origin is not None and origin.by == "generate":
         return (
-            f"{name} is given by generate() at {origin.where} at some of its steps, and None at others: a version"
-            " for each is normal, made once"
+            f"{name} is given by generate() at {origin.where} at some of its steps, and None at others: a"
+            " version for each is normal, made once"
         )
     return (
         f"{name} is there at some calls and None at others: a version with it and one without is normal for"
