@@ -394,12 +394,12 @@ def _words(site: Site) -> dict[str, str]:
         "both": f"{use.of} and {use.mask}" if use.of and use.mask else use.mask or "the mask",
         "f": "g" if use.of == "f" else "f",
         # A test that keeps the mean of nothing out is not needed then.
-        "asked": f", or by .clamp(min=1) of that and without the test ({_lines(use.also)}), which gives 0"
-        " where the mask is empty"
+        "asked": f", or, where the test ({_lines(use.also)}) only keeps a mean of nothing out, by"
+        " .clamp(min=1) of that and without it: 0 where the mask is empty"
         if use.also
         else "",
         "elsewhere": f"; what else takes it ({_lines(use.taken_too)}) is given all of it too, under the same"
-        " mask"
+        f" mask, and {mask}.sum() for how many there are"
         if use.taken_too
         else "",
         "besides": f"; what else the mask selects ({_lines(use.besides)}) is taken whole as well"

@@ -643,8 +643,8 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ("BS101", "early"): (
         "The branch returns early{in_it}: {unread}compute what follows as well and select at the end,"
         " torch.where({test}, early, rest), where both are tensors of one shape (each part of a tuple by"
-        " itself; of a flag, True or False, that is the condition); else return the condition too, and let"
-        " the caller test it."
+        " itself; of a flag, True or False, that is the condition) and what follows does not fail then; else"
+        " return the condition too, and let the caller test it."
     ),
     **dict.fromkeys(
         (("BS101", "choice"), ("BS102", "choice")),
@@ -844,8 +844,8 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     ("BS105", "counted"): (
         "How many the mask selects decides a branch{in_it}: {Mask}.sum() and {Mask}.any() tell that as"
-        " tensors{firsts}; compute with torch.where over all elements, or return {both}, and select and test"
-        " in the caller."
+        " tensors{firsts}, with & for each further mask that selects on the way; compute with torch.where"
+        " over all elements, or return {both}, and select and test in the caller."
     ),
     ("BS105", "tallied"): (
         "Only how many the mask selects is asked{in_it}: {Mask}.sum() counts them as a tensor, and nothing is"

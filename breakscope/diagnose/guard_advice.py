@@ -195,7 +195,10 @@ def _identity(guard: Guard, name: str) -> str:
     if name == "backend":
         return "pass the same backend object to every torch.compile of this function"
     if "freed" in (guard.expected or ""):
-        return f"keep the object alive between calls and pass it again, so that the {name} stays the same"
+        return (
+            f"keep the object alive between calls and pass it again, so that the {name} stays the same; where"
+            " a library makes a copy of it at each call, each is a version"
+        )
     if guard.source is None:
         return "pass one and the same object in every call"
     if "torch.optim." in (guard.expected or ""):
@@ -222,6 +225,11 @@ def _grew(guard: Guard) -> bool:
 
 
 def _container(guard: Guard, name: str) -> str:
+    if name.startswith("__"):
+        return (
+            "repair the graph break over which it is held: a list or a tuple of the function has another"
+            f" length{_seen(guard)}"
+        )
     if "(.0)" in guard.expression:
         return (
             "the comprehension is compiled on its own and unrolled, a version for each number of items that"

@@ -224,7 +224,7 @@ def _dropped(theirs: Theirs) -> str:
     training = "" if "training" not in str(theirs.settings) else " eval() does not come here."
     return (
         f"Layers are skipped at random, and the number is drawn even where {rate} is 0: breakscope fix"
-        " --unsafe rewrites that as an overlay (torch.where; later random numbers differ), or"
+        " --unsafe tries that as an overlay (torch.where; later random numbers differ), or"
         f" {one_by_one}.{training}"
     )
 

@@ -1011,7 +1011,8 @@ def _object(guard: Guard, origin: Origin | None, does: Taken) -> str:
             " of fixed size (transformers.StaticCache, cache_implementation='static'), or use_cache=False"
             f" where nothing is generated ({_seen(guard)} were seen)"
         )
-    if origin is None or not origin.same_call or guard.cause == "rank":
+    grows = guard.cause == "container" and does.fills and does.grows and len(guard.values) > A_SECOND
+    if origin is None or not origin.same_call or guard.cause == "rank" or grows:
         return text
     what = {"type": "type of ", "requires_grad": "requires_grad of ", "dtype": "dtype of "}.get(
         guard.cause, ""
@@ -1026,6 +1027,8 @@ def _object(guard: Guard, origin: Origin | None, does: Taken) -> str:
 
 def _unrolled(guard: Guard, does: Taken) -> str | None:
     """What to do where a list that nothing is put into comes with another number of items."""
+    if (guard.source or "").startswith("__"):  # a name of Dynamo's
+        return remedy(guard)
     if does.fills or guard.cause != "container" or not re.search(r"\d+ items?", guard.expected or ""):
         return None
     if not does.loops:

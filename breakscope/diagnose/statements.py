@@ -244,7 +244,8 @@ def _spared(statement: ast.If, body: Sequence[ast.stmt]) -> Shape:
     if not any(means.search(ast.unparse(one)) for one in body):
         return "spared"
     # Without the test an average would take in the 0 of an empty mask.
-    return "change" if any(map(uses.changes_in_place, body)) else "spared mean"
+    keeps = any(uses.changes_in_place(one) or _sets_attribute(one) for one in body)
+    return "change" if keeps else "spared mean"
 
 
 def _writes_item(statement: ast.stmt) -> bool:
@@ -571,12 +572,22 @@ def _spares(statement: ast.If) -> bool:
             # That a mask was set may be noted as well.
             counts = any(_sets_attribute(one) and _stores_elsewhere(one, name) for one in statement.body)
             counts |= any(_sets_attribute(one) and not _stores(one) for one in statement.body)
+            # What is done with nothing is something where Python keeps it: a mean in a list.
+            counts |= any(map(_keeps_in_python, statement.body))
             masked = any(name in map(ast.unparse, uses.index_parts(node.slice)) for node in found)
             masked = masked or all(_is_under_mask(one, name) for one in statement.body)
             masked = masked and not any(_stores_elsewhere(one, name) for one in statement.body)
             # ``loss = loss[valid]``: without a selection all of it is gone on with.
             masked = masked and not any(_selects_itself(one) for one in statement.body)
             return masked and not counts and not statement.orelse
+    return False
+
+
+def _keeps_in_python(statement: ast.stmt) -> bool:
+    """Whether it hands something to Python's own code that keeps it: ``seen.append(x.mean().item())``."""
+    match statement:
+        case ast.Expr(ast.Call() as call):
+            return not uses.changes_in_place(statement) and uses.KEEPS.match(uses.called(call)) is not None
     return False
 
 

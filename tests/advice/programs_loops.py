@@ -494,7 +494,7 @@ LOOPS: tuple[Followed, ...] = (
     f(
         "BS105",
         "a mean behind a test of how many there are",
-        r"or by \.clamp\(min=1\) of that and without the test \(line \d+\)",
+        r"or, where the test \(line \d+\) only keeps a mean of nothing out, by \.clamp\(min=1\) of that and without it",
         "hard = x[x > 1]\nreturn hard.mean() if hard.numel() > 0 else x.mean() * 0",
         (
             "hard = x[x > 1]\n    return hard.mean() if hard.numel() > 0 else x.mean() * 0",

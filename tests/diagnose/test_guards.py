@@ -1091,3 +1091,23 @@ def test_two_callers_have_each_a_size_of_their_own() -> None:
     assert said.startswith(
         "This code is run by evaluate() and by update(), each with its own size of h (16, 2 were"
     )
+
+
+def test_a_list_that_grows_within_one_call_is_none_of_several_objects(tmp_path: Path) -> None:
+    """Each call makes it longer: a higher limit only puts the end off."""
+    guard = replace(
+        classify(read("len(self.seen) == 1"), function="f"), values=("1 item", "2 items", "3 items")
+    )
+    does = in_function(tmp_path, "def f(self, x):\n    self.seen.append(x)\n    return x\n", guard)
+    said = advice(guard, sized(direct=False, same_call=True), 2, does)
+    assert "return that and append in the caller" in said
+    assert "recompile_limit" not in said
+
+
+def test_a_name_of_dynamos_is_no_list_that_anybody_passes() -> None:
+    guard = replace(
+        classify(read("len(L['__resume_frame_values']) == 2"), function="f"), values=("2 items", "3 items")
+    )
+    assert guard.source is not None
+    assert guard.source.startswith("__")
+    assert "repair the graph break over which it is held" in advice(guard, None, 1).lower()
