@@ -209,7 +209,8 @@ def _read_around(site: Finding, other: Finding) -> Finding | None:
     if site.code != "BS102" or other.code != "BS105" or own is None or its is None or own == its:
         return None
     read = _READS.search(site.location.source or "")
-    if read is None or not (own[0] <= its[0] and its[1] <= own[1]):
+    made_before = "make the list" in (other.advice or "")
+    if read is None or made_before or not (own[0] <= its[0] and its[1] <= own[1]):
         return None
     said = break_words.READ_AROUND.format(read=read[0])
     return replace(other, advice=f"{(other.advice or '').rstrip('.')}. {said}")

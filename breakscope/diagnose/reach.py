@@ -364,7 +364,10 @@ def _may_compute(name: str, around: Sequence[ast.AST]) -> bool:
     method = next(
         (one for one in ast.walk(owner) if isinstance(one, ast.FunctionDef) and one.name == name), None
     )
-    return method is None or re.search(r"\b(torch|F|self)\.\w+(\.\w+)*\(|@ ", ast.unparse(method)) is not None
+    return (
+        method is None
+        or re.search(r"\b(torch|F|self)\.\w+(\.\w+)*\(| [*/@+] ", ast.unparse(method)) is not None
+    )
 
 
 def seen(sources: Sources, file: str, position: Position | None, use: Use) -> Seen:
