@@ -21,8 +21,8 @@ pytestmark = pytest.mark.torch
 
 # For more steps than were scanned: what the script says in those is compared by `fix` itself.
 ENVIRONMENTS = ({"STEPS": "9"},)
-# 8 in every run, and 3,000 of others in a night.
-SHARDS, SIZE = 2, 3
+# 4 in every run, and 3,000 of others in a night.
+SHARDS, SIZE = 2, 2
 NIGHTLY_SHARDS, NIGHTLY_SIZE = range(1000, 1060), 50
 
 Record = Callable[[str, object], None]
