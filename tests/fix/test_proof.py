@@ -808,7 +808,7 @@ def test_all_edge_values_are_compared_although_the_time_is_up_at_once(
         ("torch.randn(3, 4)",),
         tmp_path,
     )
-    assert found.status == "refused"
+    assert found.status == "refused", (found.why, found.evidence)
     assert "NaN" in found.why
 
 
