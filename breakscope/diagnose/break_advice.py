@@ -119,22 +119,40 @@ class Site:
 
 
 def advice(
-    code: str, inner: str, cause: Reason, site: Site, function: str | None, *, in_loop: bool = False
+    code: str,
+    inner: str,
+    cause: Reason,
+    site: Site,
+    function: str | None,
+    *,
+    since: int = 0,
+    in_loop: bool = False,
 ) -> str:
     """What to do, in one to three sentences.
 
     Args:
         code: of the finding; inner: of what broke, where the finding is that its frame was given up.
-        function: what runs eagerly until then, ``all of f``, or what makes an error of a break.
+        function: what runs eagerly until then, or what makes an error of a break.
+        since: the line behind which alone it does so; 0 where all of it does.
         in_loop: whether all of it runs eagerly because the break is in a loop.
     """
-    text = _of_site(code, inner, cause, site, function, in_loop=in_loop)
+    until_then = _until_then(code, function, since)
+    text = _of_site(code, inner, cause, site, function, until_then, in_loop=in_loop)
     if not site.within or site.theirs is not None or "in the caller" not in text:
         return text
     return f"{text} The caller here is that of {site.within}: what is between is to be compiled as well."
 
 
-def _of_site(code: str, inner: str, cause: Reason, site: Site, function: str | None, *, in_loop: bool) -> str:
+def _of_site(
+    code: str,
+    inner: str,
+    cause: Reason,
+    site: Site,
+    function: str | None,
+    until_then: str,
+    *,
+    in_loop: bool,
+) -> str:
     if inner == "BS114" and _INNER.search(function or ""):
         return break_words.INNER_FIRST
     if code == "BS306" and inner == catalog.GENERIC:
@@ -152,7 +170,7 @@ def _of_site(code: str, inner: str, cause: Reason, site: Site, function: str | N
         own_loop = own_loop and inner not in _LEFT_OUT and site.shape not in _BODILESS
         own_loop = own_loop and "zero_grad" not in whole
         way_out = _of_body(site) if own_loop and not is_said and not _INNER.search(function or "") else ""
-        return f"{whole}. Until then {_until_then(code, function)}{way_out}."
+        return f"{whole}. Until then {until_then}{way_out}."
     return _of_cause(code, cause, site)
 
 
@@ -161,10 +179,11 @@ def _of_body(site: Site) -> str:
     return f"; or compile the loop's body{called} instead of the loop"
 
 
-def _until_then(code: str, function: str | None) -> str:
+def _until_then(code: str, function: str | None, since: int) -> str:
     if code == "BS305":
-        return f"{(function or 'fullgraph=True').removeprefix('all of ')} raises"
-    return f"{function or 'all of the function'} runs eagerly"
+        return f"{function or 'fullgraph=True'} raises"
+    part = f"what follows line {since}" if since else "all"
+    return f"{part} of {function or 'the function'} runs eagerly"
 
 
 def _of_cause(code: str, cause: Reason, site: Site) -> str:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from breakscope.diagnose import break_words
+from breakscope.diagnose import break_words, uses
 from breakscope.diagnose.collect import Collected
 from breakscope.diagnose.guard_paths import line_of_temporary
-from breakscope.diagnose.origins import Origin, Size, origin
+from breakscope.diagnose.origins import Origin, Size, origin, together
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.recompile_advice import (
     A_SECOND,
@@ -21,6 +20,7 @@ from breakscope.diagnose.recompile_advice import (
     of_group,
 )
 from breakscope.diagnose.recompiles import Cause, what_it_does
+from breakscope.diagnose.statements import own_loops
 from breakscope.report.model import Finding, Guard
 
 # A number that comes of a size is one of the shape's own, and so are strides.
@@ -200,19 +200,16 @@ def _same_expression(sites: Sequence[Finding]) -> Iterable[Finding]:
                 break
 
 
-_READS = re.compile(r"\.(item|tolist)\(\)|\b(int|float|bool)\(")
-
-
 def _read_around(site: Finding, other: Finding) -> Finding | None:
     """A selection, with what is said of the number that is read of it in the same statement: both break."""
     own, its = _range(site), _range(other)
     if site.code != "BS102" or other.code != "BS105" or own is None or its is None or own == its:
         return None
-    read = _READS.search(site.location.source or "")
+    read = uses.READS.search(site.location.source or "")
     made_before = "make the list" in (other.advice or "")
     if read is None or made_before or not (own[0] <= its[0] and its[1] <= own[1]):
         return None
-    said = break_words.READ_AROUND.format(read=read[0])
+    said = break_words.READ_AROUND.format(read=f"{read[0]})")
     return replace(other, advice=f"{(other.advice or '').rstrip('.')}. {said}")
 
 
@@ -471,23 +468,21 @@ def _of_size(root: _Again, members: Sequence[_Again], places: Places) -> str:
     sizes = [member.origin.sizes[0] for member in members if member.origin is not None]
     came = (*guard.values,) if guard.cause == "size" and seen.direct else ()
     came = (*came, *(str(value) for size in sizes for value in (size.old, size.new)))
-    held = [(member.finding.guard, member.origin) for member in members]
-    for other, origin_of in held:  # a local that is as large as the argument
-        if other is not None and origin_of is not None and other.cause == "size":
-            first = origin_of.sizes[0]
-            if (other.expected, other.actual) == (str(first.old), str(first.new)):
-                came = (*came, *other.values)
+    for member in members:
+        if _is_as_large(member):
+            came = (*came, *(member.finding.guard.values if member.finding.guard else ()))
     functions = len({_function(member) for member in members})
     every = [what_it_does(member.cause, places) for member in (root, *members)]
     does = replace(every[0], ends=tuple(dict.fromkeys(end for one in every for end in one.ends)))
-    return of_group(seen, _together(seen), functions, list(dict.fromkeys(came)), does)
+    return of_group(seen, together(seen), functions, list(dict.fromkeys(came)), does)
 
 
-def _together(seen: Origin) -> list[Size]:
-    """What changes together is one thing: a batch's ids, its mask and its labels have one length."""
-    size = seen.sizes[0]
-    same = [other for other in seen.sizes if (other.old, other.new) == (size.old, size.new)]
-    return sorted(same, key=lambda other: (not other.tokens, other.path, other.dimension))
+def _is_as_large(member: _Again) -> bool:
+    """Whether what is guarded is as large as the argument that it follows, and has its sizes."""
+    guard, seen = member.finding.guard, member.origin
+    if guard is None or seen is None or guard.cause != "size":
+        return False
+    return (guard.expected, guard.actual) == (str(seen.sizes[0].old), str(seen.sizes[0].new))
 
 
 def _is_passed(guard: Guard, seen: Origin) -> bool:
@@ -505,7 +500,7 @@ def _key(one: _Again) -> tuple[object, ...] | None:
         return None  # compiled apart, and no mark saves it
     sized = guard.cause in _SIZED and seen.sizes and not seen.same_call and not _is_passed(guard, seen)
     if sized and _may_follow(guard, seen.sizes[0]):
-        first = _together(seen)[0]
+        first = together(seen)[0]
         return "size", seen.entry, seen.where, first.path, first.dimension
     if seen.modes and (guard.cause in _MODES or (guard.source or "").endswith(".training")):
         return "mode", seen.entry, seen.modes
@@ -609,10 +604,7 @@ def _share_loop(site: Finding, line: int, places: Places) -> bool:
     text = places.sources.line(site.location.file, line) or ""
     indent = len(text) - len(text.lstrip())
     way = places.sources.around(site.location.file, (line, indent, line, indent))
-    functions = [at for at, node in enumerate(way) if isinstance(node, ast.FunctionDef)]
-    loops = (
-        [node for node in way[functions[-1] :] if isinstance(node, ast.For | ast.While)] if functions else []
-    )
+    loops = own_loops(way)
     return bool(loops) and loops[-1].lineno <= site.location.line <= (loops[-1].end_lineno or 0)
 
 

@@ -27,7 +27,7 @@ _NEEDS: dict[Kind, str] = {
     "order": "a sort",
     "math": "a function of math",
 }
-_FIXES: tuple[Kind, ...] = ("turns", "loop test", "pick", "part", "key", "order", "math")
+_FIXES: tuple[Kind, ...] = (*_TURNS, "pick", "part", "key", "order", "math")
 _CALCULATES: tuple[Kind, ...] = ("arithmetic", "bound", "math")
 
 
@@ -69,6 +69,11 @@ class Taken:
     def is_range(self) -> bool:
         """Whether it is how often a loop runs."""
         return any(end.kind in _TURNS for end in self.ends)
+
+    @property
+    def unrolled(self) -> str:
+        """``a loop (line 20)``: the loops whose turns it is; else empty."""
+        return self.needed(_TURNS)
 
     @property
     def is_calculated(self) -> bool:

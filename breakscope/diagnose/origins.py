@@ -139,6 +139,13 @@ def origin(found: Collected, old: str | None, new: str | None, guard: Guard, pla
     )
 
 
+def together(seen: Origin) -> list[Size]:
+    """What changes together is one thing: a batch's ids, its mask and its labels have one length."""
+    size = seen.sizes[0]
+    same = [other for other in seen.sizes if (other.old, other.new) == (size.old, size.new)]
+    return sorted(same, key=lambda other: (not other.tokens, other.path, other.dimension))
+
+
 def _path_of(source: str, origins: Mapping[str, str], known: Mapping[str, object]) -> str | None:
     """The argument that a guard's source is, or is held by: ``args[0].ids`` of ``batch.ids``."""
     if source in origins:

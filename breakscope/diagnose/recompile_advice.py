@@ -11,7 +11,7 @@ from typing import TypeGuard
 from breakscope.diagnose.becomes import Kind
 from breakscope.diagnose.guard_advice import TENSORS, remedy
 from breakscope.diagnose.guard_uses import Taken
-from breakscope.diagnose.origins import Origin, Size, may_come_of
+from breakscope.diagnose.origins import Origin, Size, may_come_of, together
 from breakscope.report.model import Guard
 
 _UNKNOWN = Taken()
@@ -72,7 +72,7 @@ def advice(
         )
     elif guard.cause == "global_state" and "grad_mode" in (guard.source or ""):
         text = (
-            f"one graph with gradients and one without is normal and made once: the call{_where(origin)} came"
+            f"one graph with gradients and one without is normal and made once: the call{_at(origin)} came"
             " in the other mode. If the mode changes at every call, " + remedy(guard)
         )
     elif guard.cause == "global_state" and "autocast" in (guard.source or ""):
@@ -81,9 +81,7 @@ def advice(
             " once; if only some of the calls were meant to be under it, " + remedy(guard)
         )
     elif guard.cause in ("type", "identity", "container", "aliasing", "dtype", "rank", "requires_grad"):
-        is_cache = guard.cause == "container" and does.caches and not does.made
-        held = _handed_on(guard, does) if does.made else _object(guard, origin, does)
-        text = _cached(guard) if is_cache else held
+        text = _held(guard, origin, does)
     else:
         text = remedy(guard)
     item = _ITEM.fullmatch(guard.source or "") or _OF_CONTAINER.fullmatch(guard.source or "")
@@ -102,10 +100,6 @@ def _is_sized(guard: Guard) -> bool:
 
 def _whole(origin: Origin | None) -> str:
     return f" of {call_of(origin)}" if origin is not None and origin.where else ""
-
-
-def _where(origin: Origin | None) -> str:
-    return f" at {origin.where}" if origin is not None and origin.where else ""
 
 
 def call_of(origin: Origin) -> str:
@@ -156,7 +150,7 @@ def of_group(
         how = f"{_BY_REMEDY} ({_how_far(origin, does)}){mark}"
     apart = " Sizes 0 and 1 are compiled apart all the same." if _SPECIAL_SIZES & set(seen) else ""
     several = len([value for value in seen if value not in _SPECIAL_SIZES]) > A_SECOND
-    unrolled = f", but where {does.needed(_TURNS)} is unrolled over it" if does.is_range else ""
+    unrolled = f", but where {does.unrolled} is unrolled over it" if does.is_range else ""
     later = (
         "Torch makes a size dynamic after its second value: where more are compiled, the code makes a number"
         " of it"
@@ -191,7 +185,7 @@ def _taken_for_one(origin: Origin) -> str:
 def _how_far(origin: Origin, does: Taken) -> str:
     """What dynamic=True does not save, of a size that several functions are compiled again for."""
     if does.is_range:
-        return f"no help where {does.needed(_TURNS)} is unrolled over it, a graph for each size"
+        return f"no help where {does.unrolled} is unrolled over it, a graph for each size"
     if asks := does.needed(_ASKS):
         return f"but {asks} asks for it, and each side is compiled apart"
     if origin.equal:
@@ -390,12 +384,7 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
 
 def _alike(origin: Origin) -> str:
     """Another argument that changed by the same: which of them a size comes from its value does not tell."""
-    size = origin.sizes[0]
-    others = [
-        one.argument
-        for one in origin.sizes[1:]
-        if (one.old, one.new) == (size.old, size.new) and one.argument != size.argument
-    ]
+    others = [one.argument for one in together(origin) if one.argument != origin.sizes[0].argument]
     return f" (or of {others[0]}, which changed alike)" if others else ""
 
 
@@ -499,8 +488,8 @@ def _is_one_call(origin: Origin | None) -> TypeGuard[Origin]:
     return origin is not None and origin.same_call and not origin.direct
 
 
-def _at(origin: Origin) -> str:
-    return f" at {origin.where}" if origin.where else ""
+def _at(origin: Origin | None) -> str:
+    return f" at {origin.where}" if origin is not None and origin.where else ""
 
 
 def _equal_sizes(guard: Guard) -> str | None:
@@ -622,7 +611,6 @@ def _by_numpy(guard: Guard, name: str, does: Taken) -> str:
     )
 
 
-_TURNS: tuple[Kind, ...] = ("turns", "loop test")
 _ASKS: tuple[Kind, ...] = ("test", "step", "loop test", "turns")
 
 
@@ -938,6 +926,13 @@ _FOLLOWS = {
     "rank": "how many dimensions it has",
     "container": "what it holds",
 }
+
+
+def _held(guard: Guard, origin: Origin | None, does: Taken) -> str:
+    if does.made:
+        return _handed_on(guard, does)
+    is_cache = guard.cause == "container" and does.caches
+    return _cached(guard) if is_cache else _object(guard, origin, does)
 
 
 def _cached(guard: Guard) -> str:

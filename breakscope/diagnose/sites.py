@@ -200,7 +200,8 @@ def _finding(found: Collected, site: Site, places: Places, together: int, others
                 _told(site, use, location, stack, places, together, others),
                 within=_within(location, stack, found),
             ),
-            _given_up(skipped[0].function, site, found) if skipped else None,
+            skipped[0].function if skipped else None,
+            since=_given_up_since(skipped[0].function, site, found) if skipped else 0,
             in_loop="loop" in record.reasons[-1].gb_type,
         ),
         calls_of=_calls_of(found, site, places),
@@ -265,21 +266,21 @@ def _told(
     )
 
 
-def _given_up(function: str, site: Site, found: Collected) -> str:
-    """What runs eagerly: the function, or what of it follows a break, where only that was given up."""
+def _given_up_since(function: str, site: Site, found: Collected) -> int:
+    """The line of the break behind which alone a function was given up; 0 where all of it was."""
     frames = [
         skip.frame
         for skip in found.skips
         if not skip.limit and skip.site in site.slots and skip.frame.name == function.rpartition(".")[2]
     ]
-    first = min((frame.since for frame in frames), default=0)
-    return f"what follows line {first} of {function}" if first else f"all of {function}"
+    return min((frame.since for frame in frames), default=0)
 
 
 def _within(location: Location, stack: Sequence[Frame], found: Collected) -> str:
     """What the script compiles that leads to a site in another function; empty of a site in itself."""
     names = (frame.function for frame in stack if frame.function)
-    entry = next((name for name in names if _is_target(name, found)), "")
+    targets = _targets(found)
+    entry = next((name for name in names if _is_target(name, targets)), "")
     return "" if entry == location.function else entry
 
 
@@ -330,12 +331,16 @@ def _callers(site: Site, places: Places) -> list[list[ast.AST]]:
 def _is_entered(site: Site, found: Collected) -> bool:
     """Whether the frame that was compiled is what the script compiles, and no part that a break left over."""
     name = next((item.frame.qualname for item in site.breaks if item.frame and item.frame.qualname), "")
-    return _is_target(name, found)
+    return _is_target(name, _targets(found))
 
 
-def _is_target(name: str, found: Collected) -> bool:
-    """Whether the script gives a function, by its qualified name, to ``torch.compile``."""
-    targets = {event["name"] for event in found.compiled}
+def _targets(found: Collected) -> set[str]:
+    """The names of what the script gives to ``torch.compile``."""
+    return {event["name"] for event in found.compiled}
+
+
+def _is_target(name: str, targets: AbstractSet[str]) -> bool:
+    """Whether a function, by its qualified name, is what the script compiles."""
     return bool({name, name.rpartition(".")[2], name.removesuffix(".forward")} & targets)
 
 

@@ -673,9 +673,13 @@ def _is_filled(value: ast.expr, name: str, mask: str) -> bool:
 
 def in_loop(around: Sequence[ast.AST]) -> bool:
     """Whether a loop of its own function runs a place."""
+    return bool(own_loops(around))
+
+
+def own_loops(around: Sequence[ast.AST]) -> list[ast.For | ast.While]:
+    """The loops of its own function that run a place, outermost first."""
     functions = [at for at, node in enumerate(around) if isinstance(node, ast.FunctionDef)]
-    inside = around[functions[-1] :] if functions else around
-    return any(isinstance(node, ast.For | ast.While) for node in inside)
+    return _loops(around[functions[-1] :] if functions else around)
 
 
 def _is_search(around: Sequence[ast.AST]) -> bool:
