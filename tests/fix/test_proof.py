@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -802,6 +803,27 @@ def test_all_edge_values_are_compared_although_the_time_is_up_at_once(
         around(search, *rest, **more)
 
     monkeypatch.setattr(Search, "around", slow)
+    found = judged(
+        "def f(x):\n    return torch.relu(x)",
+        "def f(x):\n    return torch.where(x > 0, x, torch.zeros_like(x))",
+        ("torch.randn(3, 4)",),
+        tmp_path,
+    )
+    assert found.status == "refused", (found.why, found.evidence)
+    assert "NaN" in found.why
+
+
+def test_edge_values_go_on_where_the_time_of_another_kind_is_up_as_it_is_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock is asked twice, before an input is made and before it is compared."""
+    asked: Counter[str] = Counter()
+
+    def up(_comparing: Comparing, what: str, needed: bool = True) -> bool:
+        asked[what] += 1
+        return not needed and asked[what] > 1
+
+    monkeypatch.setattr(Comparing, "too_late", up)
     found = judged(
         "def f(x):\n    return torch.relu(x)",
         "def f(x):\n    return torch.where(x > 0, x, torch.zeros_like(x))",

@@ -65,8 +65,11 @@ class Search:
                     groups.remove(one)
                 elif self.comparing.agree(bench, conditions, kind, skip_raising=skip_raising, needed=needed):
                     learning.note(kind, new=self.comparing.new)
-                else:
+                elif self.tally.mismatch or self.tally.trouble:
                     return
+                else:  # the time was up right now, for this kind: the edge values go on
+                    groups.remove(one)
+                    continue
                 self._tried.add(kind)
                 self.tally.untried.pop(kind, None)
         for conditions in self._elsewhere(constants):
