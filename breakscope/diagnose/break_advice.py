@@ -125,7 +125,7 @@ def advice(
     site: Site,
     function: str | None,
     *,
-    since: int = 0,
+    since: int | None = None,
     in_loop: bool = False,
 ) -> str:
     """What to do, in one to three sentences.
@@ -133,7 +133,7 @@ def advice(
     Args:
         code: of the finding; inner: of what broke, where the finding is that its frame was given up.
         function: what runs eagerly until then, or what makes an error of a break.
-        since: the line behind which alone it does so; 0 where all of it does.
+        since: the line behind which alone it does so; None where all of it does.
         in_loop: whether all of it runs eagerly because the break is in a loop.
     """
     until_then = _until_then(code, function, since)
@@ -179,7 +179,7 @@ def _of_body(site: Site) -> str:
     return f"; or compile the loop's body{called} instead of the loop"
 
 
-def _until_then(code: str, function: str | None, since: int) -> str:
+def _until_then(code: str, function: str | None, since: int | None) -> str:
     if code == "BS305":
         return f"{function or 'fullgraph=True'} raises"
     part = f"what follows line {since}" if since else "all"

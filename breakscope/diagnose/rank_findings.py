@@ -115,10 +115,7 @@ def _skipped(groups: Iterable[tuple[SkippedFrame, ...]]) -> tuple[SkippedFrame, 
     for one in (one for group in groups for one in group):
         key = one.file, one.function
         before = merged.get(key)
-        if before is not None:
-            known = before.calls is not None and one.calls is not None
-            one = replace(before, calls=(before.calls or 0) + (one.calls or 0) if known else None)
-        merged[key] = one
+        merged[key] = one if before is None else before.beside(one)
     return tuple(merged.values())
 
 

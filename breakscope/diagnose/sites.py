@@ -201,7 +201,7 @@ def _finding(found: Collected, site: Site, places: Places, together: int, others
                 within=_within(location, stack, found),
             ),
             skipped[0].function if skipped else None,
-            since=_given_up_since(skipped[0].function, site, found) if skipped else 0,
+            since=skipped[0].since if skipped else None,
             in_loop="loop" in record.reasons[-1].gb_type,
         ),
         calls_of=_calls_of(found, site, places),
@@ -264,16 +264,6 @@ def _told(
         reach.sides(*at),
         reach.seen(*at, use),
     )
-
-
-def _given_up_since(function: str, site: Site, found: Collected) -> int:
-    """The line of the break behind which alone a function was given up; 0 where all of it was."""
-    frames = [
-        skip.frame
-        for skip in found.skips
-        if not skip.limit and skip.site in site.slots and skip.frame.name == function.rpartition(".")[2]
-    ]
-    return min((frame.since for frame in frames), default=0)
 
 
 def _within(location: Location, stack: Sequence[Frame], found: Collected) -> str:
@@ -468,10 +458,7 @@ def _skipped(found: Collected, site: Site, places: Places) -> tuple[SkippedFrame
             continue
         entry = skipped_frame(found, skip, places, whys.get((skip.frame.file, skip.frame.name), ""))
         before = merged.get((entry.file, entry.function))
-        calls = (entry.calls or 0) + (before.calls or 0) if before else entry.calls
-        merged[entry.file, entry.function] = SkippedFrame(
-            entry.function, entry.file, entry.line, entry.why, calls
-        )
+        merged[entry.file, entry.function] = entry if before is None else before.beside(entry)
     return tuple(merged.values())
 
 
@@ -479,4 +466,5 @@ def skipped_frame(found: Collected, skip: Skip, places: Places, why: str) -> Ski
     """A skip event as the model shows it, its resume function folded into the function it resumes."""
     frame = skip.frame
     where = places.definition(frame.file, frame.line, frame.name, frame.qualname)
-    return SkippedFrame(where.function or frame.name, frame.file, where.line, why, found.count(skip.slot))
+    calls = found.count(skip.slot)
+    return SkippedFrame(where.function or frame.name, frame.file, where.line, why, calls, frame.since or None)

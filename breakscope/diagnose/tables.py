@@ -83,6 +83,7 @@ SKIPPED: dict[str, str] = {
     "line": _COUNT,
     "why": _TEXT,
     "calls": _COUNT,
+    "since": _COUNT,
 }
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
@@ -129,6 +130,7 @@ def frames(report: Report, *, root: str | None = None) -> dict[str, pd.DataFrame
                     one.line,
                     one.why,
                     one.calls,
+                    one.since,
                 )
                 for finding in ordered
                 for one in finding.skipped

@@ -60,7 +60,7 @@ class Places:
         if project_place(finding) is not finding.location:
             found.append({**self._location(finding.location), "message": {"text": "It breaks here."}})
         for frame in finding.skipped:
-            text = f"{frame.function} runs eagerly as a whole: {first_line(frame.why)}"
+            text = f"{frame.function} runs eagerly {frame.extent}: {first_line(frame.why)}"
             skipped = Frame(frame.file, frame.line, frame.function)
             found.append({**self._location(skipped), "message": message(harmless(text))})
         return [{**one, "id": number} for number, one in enumerate(found, 1)]

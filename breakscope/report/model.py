@@ -11,7 +11,7 @@ characters, not bytes.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from breakscope.report.place import Location, Owner, Tool
@@ -68,6 +68,7 @@ class SkippedFrame:
     Attributes:
         why: what Dynamo could not resume from, e.g. "graph break in loop".
         calls: how often it was called after (and including) the first failure; None if not counted.
+        since: the line of an earlier break, where only what follows that line runs eagerly; None: all does.
     """
 
     function: str
@@ -75,6 +76,18 @@ class SkippedFrame:
     line: int
     why: str
     calls: int | None
+    since: int | None = None
+
+    @property
+    def extent(self) -> str:
+        """How much of the function runs eagerly, as words behind "runs eagerly"."""
+        return "as a whole" if self.since is None else f"after line {self.since}"
+
+    def beside(self, other: SkippedFrame) -> SkippedFrame:
+        """The same function given up twice: all that either gives up, and the calls of both."""
+        calls = None if self.calls is None or other.calls is None else self.calls + other.calls
+        since = None if self.since is None or other.since is None else min(self.since, other.since)
+        return replace(self, calls=calls, since=since)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +276,7 @@ class Finding:
             when that is another place.
         stack: how one got there, outermost first, ending at ``location``; of a recompile the way from its
             function to where the guarded value is used, as far as torch says (2.13 and newer).
-        skipped: functions that run eagerly as a whole because of this finding.
+        skipped: functions that run eagerly, as a whole or after a line, because of this finding.
         guards: the guards that used up the limit, for a recompile limit.
         intended: why it is meant to be so (torch's own optimizers, gradient scaling, backward): such a
             finding is left out of the ranking. None for everything else.

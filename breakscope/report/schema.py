@@ -28,7 +28,8 @@ from breakscope.report.secrets import masked
 # process in region, step, compile and signature; "unknown" as run.status, and null for totals.regions and
 # totals.ops, in what was imported; run.asked, run.sources, run.machine; least_ms, most_ms and steps in cost,
 # and in timing what repairs would gain, the steady steps, and the calibration; finding.caused_by, expected
-# and effect; caches and bypassed in compiles, and parts in steps; alike and forward in signatures.
+# and effect; caches and bypassed in compiles, and parts in steps; alike and forward in signatures;
+# since in what was skipped.
 SCHEMA_VERSION = 1
 
 MAX_BYTES = 512 * 1024 * 1024

@@ -239,7 +239,7 @@ class Maker:
     def _skipped(self, frame: SkippedFrame) -> str:
         place = f"{harmless(frame.function)} ({self._path(frame.file, frame.line)})"
         why = f": {first_line(frame.why)}" if frame.why.strip() else ""
-        return f"runs eagerly as a whole: {place}, {count(frame.calls, 'call')}{why}"
+        return f"runs eagerly {frame.extent}: {place}, {count(frame.calls, 'call')}{why}"
 
     def _callers(self, finding: Finding) -> str:
         frames = list(finding.stack)

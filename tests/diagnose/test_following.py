@@ -743,8 +743,10 @@ def test_what_follows_a_break_is_not_the_whole_function(scan: Scan) -> None:
     """
     behind = only(scan(textwrap.dedent(source.format(more=""))), "BS301")
     assert "Until then what follows line 7 of f runs eagerly" in str(behind.advice)
+    assert [one.extent for one in behind.skipped] == ["after line 7"]
     whole = scan(textwrap.dedent(source.format(more="").replace('print(end="")', "x = x - 1")))
     assert "Until then all of f runs eagerly" in str(only(whole, "BS301").advice)
+    assert [one.extent for one in only(whole, "BS301").skipped] == ["as a whole"]
 
 
 @torch

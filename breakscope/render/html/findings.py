@@ -112,7 +112,7 @@ class FindingView:
     facts: tuple[Pair, ...]
     callers: tuple[Caller, ...]
     guards: tuple[GuardRow, ...]
-    skipped: tuple[tuple[str, str, str, str], ...]
+    skipped: tuple[tuple[str, str, str, str, str], ...]
     repair: Repair | None
     excerpt: Excerpt
     news: Literal["new", "known"] | None
@@ -168,7 +168,13 @@ class Maker:
             callers=tuple(self._caller(frame) for frame in _call_path(finding)[-_MOST_FRAMES:]),
             guards=tuple(_guard(guard) for guard in _all_guards(finding)[:_MOST_GUARDS]),
             skipped=tuple(
-                (name(one.function), self.path(one.file, one.line), count(one.calls, "call"), block(one.why))
+                (
+                    name(one.function),
+                    one.extent,
+                    self.path(one.file, one.line),
+                    count(one.calls, "call"),
+                    block(one.why),
+                )
                 for one in finding.skipped
             ),
             repair=_repair(finding.suggestion) if finding.suggestion else None,

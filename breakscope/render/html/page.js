@@ -159,14 +159,14 @@ function bodyOf(finding) {
   const code = data.codes[finding.code];
   const said = [finding.said ? el("p", { class: "pre" }, finding.said) : null, finding.hints.length ? el("ul", { class: "notes" }, ...finding.hints.map((hint) => el("li", { class: "pre" }, hint))) : null].filter(Boolean);
   const guards = finding.guards.map((one) => [el("b", {}, one.subject), one.cause, one.expected, one.actual, one.values || "–", el("code", {}, one.expression)]);
-  const skipped = finding.skipped.map(([name, where, calls, why]) => [el("b", {}, name), where, calls, why]);
+  const skipped = finding.skipped.map(([name, ...rest]) => [el("b", {}, name), ...rest]);
   return el("div", { class: "body" },
     finding.closed ? el("p", { class: "do" }, el("b", {}, "Nothing to do: "), finding.why_closed) : null,
     finding.advice ? el("p", { class: "do" }, el("b", {}, "Do this: "), finding.advice) : null,
     ...excerptBox(finding),
     ...repairPart(finding),
     guards.length ? part("Guards", table("guards", ["about", "what differed", "compiled for", "came", "values seen", "guard"], guards, "Guards")) : null,
-    skipped.length ? part("Runs eagerly as a whole", table("skipped", ["function", "place", "calls", "why"], skipped, "Skipped functions")) : null,
+    skipped.length ? part("Runs eagerly", table("skipped", ["function", "how much", "place", "calls", "why"], skipped, "Skipped functions")) : null,
     el("div", { class: "columns" },
       el("div", {}, code ? part("Why", el("p", {}, code.why)) : null, finding.reason ? part("Reason that Dynamo gave", el("p", { class: "pre" }, finding.reason)) : null),
       el("div", {}, part("Counts", pairs(finding.facts)))),

@@ -256,7 +256,7 @@ def _break(finding: Finding, labels: Labels, calls: float | None) -> Stop:
 
 def _skip(frame: SkippedFrame, label: Label) -> Stop:
     calls = count(frame.calls, "call")
-    detail = f"runs eagerly as a whole: {label.code} {label.title} at {label.short}"
+    detail = f"runs eagerly {frame.extent}: {label.code} {label.title} at {label.short}"
     return Stop("skip", name(frame.function), detail, calls, None, label.anchor)
 
 

@@ -88,7 +88,7 @@ def cards(report: Report, step: float | None) -> tuple[Card, ...]:
         Card(
             f"{totals.skips:,}",
             "skipped frame" if totals.skips == 1 else "skipped frames",
-            "functions that run eagerly as a whole",
+            "functions that run eagerly, as a whole or in part",
         ),
         Card(
             NOT_MEASURED if totals.regions is None else f"{totals.regions:,}",
@@ -151,7 +151,9 @@ def _sentences(report: Report, findings: Sequence[FindingView]) -> list[str]:
         parts.append(text)
     if totals.skips:
         verb = "runs" if totals.skips == 1 else "run"
-        parts.append(f"{count(totals.skips, 'function')} {verb} eagerly as a whole")
+        given_up = (one for finding in report.findings for one in finding.skipped)
+        part = " or in part" if any(one.since for one in given_up) else ""
+        parts.append(f"{count(totals.skips, 'function')} {verb} eagerly as a whole{part}")
     recompiles = sum(finding.occurrences for finding in findings if finding.kind == "recompile")
     if recompiles:  # those that follow from a break count as well
         every = [finding for finding in report.findings if finding.kind == "recompile"]
