@@ -12,6 +12,7 @@ from breakscope.diagnose import (
     effects,
     failures,
     following,
+    generation,
     intended,
     recompile_cost,
     recompiles,
@@ -77,7 +78,7 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
             *compile_time.findings(found, places, outcome, priced.timing),
         ]
     )
-    made = following.linked(made, found, causes, places)
+    made = generation.led_back(following.linked(made, found, causes, places), places)
     found.notes.extend(note for note in (priced.note, *priced.machine) if note is not None)
     regions = _regions(found, places, made, by_slot, priced.region_ms)
     compiles = timeline.compiles(found, made)
