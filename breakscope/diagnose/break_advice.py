@@ -66,6 +66,7 @@ _TOGETHER = re.compile(
     r"\b(log_softmax|softmax|logsumexp|cumsum|cumprod|sort|argsort|mean|sum|std|var|max|min|amax|amin|median|norm)"
     r"\((\w+\[[^\]]*\](, )?)?((dim=)?0)?\)"
 )
+_MOST_LINES = 4
 _TESTS = ("branch", "told", "plain", "fast path")
 _DRAWN = re.compile(
     r"\btorch\.(rand|randn|randint|randperm|bernoulli|multinomial)\(|\.(uniform|random|bernoulli)_\("
@@ -92,6 +93,7 @@ class Site:
         rewritten: the statement without the break, where its text tells that for sure; else empty.
         seen: what was observed of its names.
         within: the function that the script compiles, where the site is in one that this calls; else empty.
+        besides: lines of the loop around it that break as well.
     """
 
     use: Use
@@ -112,6 +114,7 @@ class Site:
     sides: str = "…, …"
     seen: Seen = field(default_factory=Seen)
     within: str = ""
+    besides: tuple[int, ...] = ()
 
     @property
     def shape(self) -> Shape:
@@ -170,13 +173,26 @@ def _of_site(
         own_loop = own_loop and inner not in _LEFT_OUT and site.shape not in _BODILESS
         own_loop = own_loop and "zero_grad" not in whole
         way_out = _of_body(site) if own_loop and not is_said and not _INNER.search(function or "") else ""
-        return f"{whole}. Until then {until_then}{way_out}."
+        besides = _besides(site) if own_loop and "in place of the loop" not in whole else ""
+        return f"{whole}. Until then {until_then}{way_out}.{besides}"
     return _of_cause(code, cause, site)
 
 
 def _of_body(site: Site) -> str:
     called = f" ({' and '.join(site.called)})" if site.called else ""
     return f"; or compile the loop's body{called} instead of the loop"
+
+
+def _besides(site: Site) -> str:
+    """What is to be repaired too before the loop is in a graph."""
+    if not site.besides:
+        return ""
+    lines = [str(line) for line in site.besides[:_MOST_LINES]]
+    more = ", …" * (len(site.besides) > _MOST_LINES)
+    if len(lines) == 1:
+        return f" Line {lines[0]} of the loop breaks the graph as well."
+    said = f"{', '.join(lines)}{more}" if more else f"{', '.join(lines[:-1])} and {lines[-1]}"
+    return f" Lines {said} of the loop break the graph as well."
 
 
 def _until_then(code: str, function: str | None, since: int | None) -> str:

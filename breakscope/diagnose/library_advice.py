@@ -16,7 +16,7 @@ _ASKED = (
         for shape in ("branch", "check", "python", "early", "fast path", "turn", "stop", "found")
     ),
     *(("BS102", shape) for shape in ("told", "choice", "verdict", "tested pick", "loop")),
-    ("BS105", "counted"),
+    *(("BS105", shape) for shape in ("counted", "loop", "books", "python")),
 )
 _PACKAGE = re.compile(r"[/\\](?:site|dist)-packages[/\\](?P<path>.+)\.py$")
 _SCALARS = ("BS102", "BS103")

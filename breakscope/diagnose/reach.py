@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise, takewhile
 from typing import Literal
 
 from breakscope.diagnose import checks, kinds, restated, uses
 from breakscope.diagnose.becomes import is_array, is_tensor, values_of
 from breakscope.diagnose.site_use import Seen, Use
-from breakscope.diagnose.statements import asked_mask, head_of
+from breakscope.diagnose.statements import asked_mask, head_of, own_loops
 from breakscope.project.sources import Position, Sources
 from breakscope.source.syntax import grouped
 
@@ -356,6 +356,37 @@ def called_in_loop(sources: Sources, file: str, position: Position | None) -> tu
             case ast.Attribute(ast.Name("self"), name) if _may_compute(name, around):
                 names.append(f"self.{name}")
     return tuple(dict.fromkeys(names))[:_MOST]
+
+
+def breaks_in_loop(sources: Sources, file: str, position: Position | None) -> tuple[int, ...]:
+    """Lines of the outermost loop around a site whose text says that they break as it does, but its own."""
+    around = [] if position is None else sources.around(file, position)
+    loops, statement = own_loops(around), uses.statement(around)
+    if not loops or statement is None:
+        return ()
+    whole = ast.walk(head_of(statement))
+    own = {line for node in whole if isinstance(node, ast.expr) for line in (node.lineno, node.end_lineno)}
+    parts = (node for line in loops[0].body for node in _parts(line))
+    lines = {node.lineno for node in parts if isinstance(node, ast.Call) and _breaks(node)}
+    return tuple(sorted(lines - own))
+
+
+def _parts(node: ast.AST) -> Iterator[ast.AST]:
+    """What runs where a statement does: not what is inside of a function that it makes."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.FunctionDef | ast.Lambda | ast.ClassDef):
+            yield from _parts(child)
+
+
+def _breaks(node: ast.Call) -> bool:
+    """Whether it is a call that no graph holds, whatever it is given: a read, a print, a selection."""
+    match node:
+        case ast.Call(ast.Name("print")):
+            return True
+        case ast.Call(ast.Attribute(attr="item" | "tolist" | "nonzero" | "backward"), []):
+            return True
+    return False
 
 
 def _may_compute(name: str, around: Sequence[ast.AST]) -> bool:

@@ -263,6 +263,7 @@ def _told(
         reach.unsafe(*at),
         reach.sides(*at),
         reach.seen(*at, use),
+        besides=reach.breaks_in_loop(*at),
     )
 
 

@@ -726,6 +726,30 @@ def test_the_caller_is_that_of_what_the_script_compiles(scan: Scan) -> None:
 
 
 @torch
+def test_the_other_lines_of_a_loop_that_break_are_named_with_the_first(scan: Scan) -> None:
+    source = """
+        import torch
+
+        @torch.compile
+        def f(x, y):
+            for i in range(3):
+                if x.sum() > i:
+                    y = y * 2
+                print(end=
+                      "")
+                x = x + 1
+                n = x.argmax().tolist()
+            return x, y, n
+
+        f(torch.ones(3), torch.ones(3))
+    """
+    advice = str(only(scan(source), "BS301").advice)
+    assert advice.endswith("instead of the loop. Lines 9 and 12 of the loop break the graph as well.")
+    without = scan(textwrap.dedent(source).replace("x.argmax().tolist()", "i").replace("print(end=", "str("))
+    assert "break the graph as well" not in str(only(without, "BS301").advice)
+
+
+@torch
 def test_what_follows_a_break_is_not_the_whole_function(scan: Scan) -> None:
     source = """
         import torch

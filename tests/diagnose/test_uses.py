@@ -434,6 +434,8 @@ def test_a_number_of_a_library_that_a_branch_asks_for_is_helped_by_no_setting() 
     theirs = Theirs("/lib/site-packages/lib/models.py", "Encoder.forward", "train.py:8")
     tested, sized = (str(library_advice.advice("BS102", shape, theirs)) for shape in ("branch", "size"))
     assert "where a branch asks for the number, so no setting helps" in tested
+    looped = str(library_advice.advice("BS105", "loop", theirs))  # range(x.nonzero().shape[0]): tried there
+    assert "where a branch asks for how many there are, so no setting helps" in looped
     assert "capture_scalar_outputs = True" in sized
 
 
