@@ -686,7 +686,8 @@ def _kind_of_call(call: ast.Call, child: ast.AST, way: Sequence[ast.AST], held: 
         ("order", several and of in ("min", "max") and any(one.arg == "key" for one in call.keywords)),
         ("bound", bounds),
         ("math", of.startswith(("math.", "cmath."))),
-        ("stacked", several and _TENSORS.match(name) is not None),
+        # torch.stack takes no numbers: what it is given was computed with one, and is a tensor.
+        ("stacked", several and _TENSORS.match(name) is not None and name not in ("stack", "cat")),
         ("arithmetic", _TENSORS.match(name) is not None or is_filled),
         ("slice", name == "slice"),
         (

@@ -75,6 +75,11 @@ SHAPES = (
         "returned",
         "n = sum(roll(k) for k in range(3))\nk = [[x.argmax().item()]]\nreturn k, [roll(k) for k in range(3)]",
     ),
+    (
+        "arithmetic",
+        "n = [[x.max().item()]]\nfor i in range(3):\n    out.append(h * i + n)\nreturn torch.stack(out)",
+    ),
+    ("stacked", "for i in range(3):\n    out.append([[x.max().item()]] + 1)\nreturn torch.tensor(out)"),
     ("given", "alive = [1, 2]\nalive.pop([[int(x)]])"),
     (
         "steered",
