@@ -496,6 +496,8 @@ def _key(one: _Again) -> tuple[object, ...] | None:
         return None
     if seen.by == "generate" and guard.cause in (*_SIZED, "container") and not seen.same_call:
         return "by", seen.by, seen.where
+    if guard.cause == "size" and "___from_numpy(" in guard.expression and not seen.same_call:
+        return "arrays", seen.entry, seen.where, guard.expected, guard.actual
     if guard.cause == "symbolic_shape" and seen.direct and guard.actual in ("0", "1"):
         return None  # compiled apart, and no mark saves it
     sized = guard.cause in _SIZED and seen.sizes and not seen.same_call and not _is_passed(guard, seen)

@@ -726,6 +726,35 @@ def test_the_caller_is_that_of_what_the_script_compiles(scan: Scan) -> None:
 
 
 @torch
+def test_arrays_of_one_call_that_change_alike_are_one_cause(scan: Scan) -> None:
+    report = scan(
+        """
+        import numpy as np
+        import torch
+
+        class Batch:
+            def __init__(self, size, length):
+                self.x, self.mask = np.ones((size, length)), np.ones((size, length))
+
+        @torch.compile
+        def step(batch):
+            x = torch.from_numpy(batch.x).sum()
+            print(end="")
+            return x * torch.from_numpy(batch.mask)
+
+        for size, length in ((4, 6), (3, 6), (3, 7)):
+            step(Batch(size, length))
+        """
+    )
+    arrays = [one for one in report.findings if "___from_numpy(" in str(one.guard)]
+    causes = {one.guard.dimension: one for one in arrays if one.guard and one.caused_by is None}
+    assert set(causes) == {0, 1}
+    follow = [one for one in arrays if one.caused_by is not None]
+    assert {one.guard.source for one in follow if one.guard} == {"batch.mask"}
+    assert all(one.guard and one.caused_by == causes[one.guard.dimension].fingerprint for one in follow)
+
+
+@torch
 def test_the_other_lines_of_a_loop_that_break_are_named_with_the_first(scan: Scan) -> None:
     source = """
         import torch

@@ -813,6 +813,19 @@ def test_all_edge_values_are_compared_although_the_time_is_up_at_once(
     assert "NaN" in found.why
 
 
+def test_gradients_and_two_calls_in_a_row_are_compared_although_the_time_is_up_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def begin(budget: Budget, _call: int) -> None:
+        budget.deadline = clock() - 1
+
+    monkeypatch.setattr(Budget, "begin", begin)
+    given = proof(*CLAMP, ("torch.randn(3, 4)",), tmp_path)
+    kinds = given["functions"][0]["kinds"]
+    assert kinds["gradients"]
+    assert kinds["sequences"]
+
+
 def test_edge_values_go_on_where_the_time_of_another_kind_is_up_as_it_is_compared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -65,6 +65,11 @@ class Session:
         self.search = Search(self.tally, self.comparing)
         self.way_back = WayBack(self.tally, self.comparing)
 
+    @property
+    def _is_first(self) -> bool:
+        """Whether the first call is looked at, of which no proof leaves out a kind of comparison."""
+        return self.tally.captured == 1
+
     # -- what the paired module calls ------------------------------------------------------------
 
     def checked(self, old: Callable[..., Any]) -> Callable[..., Any]:
@@ -172,7 +177,8 @@ class Session:
         if unstable is not None:
             self.tally.trouble = f"the function does not do the same when it is called again: {unstable.text}"
             return
-        if not self.comparing.agree(bench, plain, "captured", done=(before, second)):
+        done = (before, second)
+        if not self.comparing.agree(bench, plain, "captured", needed=self._is_first, done=done):
             return
         alike = classified(here)
         self._classes[alike] += 1
@@ -220,7 +226,8 @@ class Session:
         if torch.is_grad_enabled() and not double:
             bench = replace(bench, small=None)
         conditions = Conditions(f"gradients{name}", change, gradients=True, other_dtypes=double)
-        return self.comparing.agree(bench, conditions, "gradients", skip_raising=True)
+        needed = self._is_first and not double
+        return self.comparing.agree(bench, conditions, "gradients", skip_raising=True, needed=needed)
 
     def _sequences(self, bench: Bench, here: Call, constants: Collection[float]) -> None:
         """Several calls, one after the other, to see what one leaves behind for the next.
@@ -230,13 +237,15 @@ class Session:
         orders = [[here, here], *([one, here, one] for one in self._earlier)]
         orders += [[here, one, here] for one in self._earlier]
         many = [abs(int(one)) for one in constants if 3 < abs(one) <= MOST_IN_A_ROW and one == int(one)]
-        if many and self.tally.anybody and self.tally.captured == 1:
+        if many and self.tally.anybody and self._is_first:
             orders.append([here] * (max(many) + 1))
-        for order in orders:
+        for number, order in enumerate(orders):
             kinds = tuple(map(signature, order))
             row = replace(bench, calls=order, small=bench.small if kinds in self._rows else None)
             self._rows.add(kinds)
-            if not self.comparing.agree(row, Conditions(f"{len(order)} calls in a row"), "sequences"):
+            needed = self._is_first and number == 0
+            conditions = Conditions(f"{len(order)} calls in a row")
+            if not self.comparing.agree(row, conditions, "sequences", needed=needed):
                 return
 
 
