@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from breakscope.diagnose import break_words, uses
 from breakscope.diagnose.collect import Collected
-from breakscope.diagnose.guard_paths import line_of_temporary
+from breakscope.diagnose.guard_paths import line_of_temporary, of_strides
 from breakscope.diagnose.origins import Origin, Size, origin, together
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.recompile_advice import (
@@ -442,7 +442,7 @@ def _are_several(members: Sequence[_Again]) -> bool:
 
 def _may_follow(guard: Guard, size: Size) -> bool:
     """Whether a guard's value can come of a size: it is no module's own, and both grew, or both shrank."""
-    if (guard.source or "").startswith("self.") or "stride(" in (guard.expected or ""):
+    if (guard.source or "").startswith("self.") or of_strides(guard):
         return False  # strides that do not go with the sizes are those of a slice or a transpose
     if guard.cause == "stride" and (
         "1" in (guard.expected, guard.actual) or "offset" in (guard.expected or "")

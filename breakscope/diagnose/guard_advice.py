@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from breakscope.diagnose.guard_paths import is_unnamed
+from breakscope.diagnose.guard_paths import is_unnamed, of_strides
 from breakscope.report.model import Guard, GuardCause
 
 _MANY = 6
@@ -102,7 +102,7 @@ def _size(guard: Guard, name: str) -> str:
         return f"keep the shape of {name}, or set torch._dynamo.config.force_parameter_static_shapes = False"
     if guard.source is None or "marks" in (guard.expected or ""):
         return f"call mark_dynamic, mark_static and the like in one way for {name} before every call"
-    if "stride(" in (guard.expected or ""):
+    if of_strides(guard):
         return (
             f"the strides of {name} do not follow its sizes as in this graph: either a size changed that the"
             " graph holds fixed, and breakscope remedy tries what keeps it open; or it is laid out in another"

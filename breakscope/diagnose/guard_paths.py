@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from breakscope.diagnose.guard_text import RESUMED
+from breakscope.report.model import Guard
 
 _STACK_SLOT = re.compile(r"___stack(\d+)$")
 _ORDINALS = ("second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
@@ -199,6 +200,11 @@ def _ordinal(slot: int) -> str:
     if slot == 0:
         return ""
     return f"{_ORDINALS[slot - 1] if slot <= len(_ORDINALS) else f'{slot + 1}th'} "
+
+
+def of_strides(guard: Guard) -> bool:
+    """Whether a guard asks for strides as a formula of sizes: ``stride(0) == 4*size(1)``."""
+    return "stride(" in (guard.expected or "")
 
 
 def is_unnamed(name: str) -> bool:

@@ -10,6 +10,7 @@ from typing import TypeGuard
 
 from breakscope.diagnose.becomes import Kind
 from breakscope.diagnose.guard_advice import TENSORS, remedy
+from breakscope.diagnose.guard_paths import of_strides
 from breakscope.diagnose.guard_uses import Taken
 from breakscope.diagnose.origins import Origin, Size, may_come_of, together
 from breakscope.report.model import Guard
@@ -214,7 +215,7 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
         )
     if "_base" in (guard.source or "") and (said := _equal_sizes(guard)):
         return said
-    if origin is None or "stride(" in (guard.expected or ""):  # which no size of the call says
+    if origin is None or of_strides(guard):  # which no size of the call says
         return remedy(guard)
     if _CACHE.search(guard.source or ""):
         return (

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from breakscope import catalog
 from breakscope.diagnose import expected, guards
 from breakscope.diagnose.collect import Collected, FrameRef, Recompile
-from breakscope.diagnose.guard_paths import placeless
+from breakscope.diagnose.guard_paths import of_strides, placeless
 from breakscope.diagnose.guard_uses import Taken, taken
 from breakscope.diagnose.guards import GuardFailure
 from breakscope.diagnose.origins import origin
@@ -231,7 +231,7 @@ _LAYOUT = (
 
 
 def _is_layout(guard: Guard) -> bool:
-    return guard.cause == "stride" or "stride(" in (guard.expected or "")
+    return guard.cause == "stride" or of_strides(guard)
 
 
 def _side(cause: Cause) -> str | None:
