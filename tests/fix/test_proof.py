@@ -25,7 +25,7 @@ from breakscope.inside.prove.claims import Claims
 from breakscope.inside.prove.comparing import Comparing
 from breakscope.inside.prove.compiled import OTHERWISE
 from breakscope.inside.prove.copies import Copies, NotCopiedError
-from breakscope.inside.prove.search import Search
+from breakscope.inside.prove.search import BEHIND, Search
 from breakscope.inside.prove.tally import ENDLESS, Tally
 from breakscope.inside.prove.world import World
 from breakscope.inside.tensors import flatten
@@ -824,6 +824,16 @@ def test_gradients_and_two_calls_in_a_row_are_compared_although_the_time_is_up_a
     kinds = given["functions"][0]["kinds"]
     assert kinds["gradients"]
     assert kinds["sequences"]
+
+
+def test_nan_is_tried_behind_a_number_although_the_time_is_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Comparing, "too_late", lambda _, what, needed=True: what == BEHIND and not needed)
+    before = "def f(x, n):\n    if n > 3:\n        x = torch.relu(x)\n    return x * 2"
+    after = before.replace("n > 3", "not n <= 3").replace("relu(x)", "where(x > 0, x, torch.zeros_like(x))")
+    found = judged(before, after, ("torch.rand(3, 4), 1",), tmp_path)
+    assert found.status == "refused", (found.why, found.evidence)
 
 
 def test_edge_values_go_on_where_the_time_of_another_kind_is_up_as_it_is_compared(

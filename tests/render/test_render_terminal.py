@@ -369,8 +369,8 @@ def test_a_skip_names_the_functions_that_run_eagerly() -> None:
     text = "\n".join(lines_of(SKIPS))
     assert "also     runs eagerly as a whole: Net.forward (model.py:12), 4 calls: graph break in loop" in text
     behind = replace(LOOP, skipped=(replace(LOOP.skipped[0], since=14),))
-    text = "\n".join(lines_of(replace(SKIPS, findings=(behind,))))
-    assert "also     runs eagerly after line 14: Net.forward (model.py:12), 4 calls" in text
+    told = "\n".join(lines_of(replace(SKIPS, findings=(behind,))))
+    assert "also     runs eagerly after line 14: Net.forward (model.py:12), 4 calls" in told
     assert text.index(LOOP.code) < text.index(LIMIT.code)
     assert "scale: 4 -> 5\n             and 3 more guards\n" in text
     assert "scale: 7 -> 8" in "\n".join(lines_of(SKIPS, everything=True))

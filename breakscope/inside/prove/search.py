@@ -29,6 +29,7 @@ MOST_MADE = 4
 MOST_SIZES = 6
 _MOST_LISTED = 3
 EDGES = "edge values"
+BEHIND = "edge values where another input leads"
 
 
 @dataclass(slots=True)
@@ -73,9 +74,9 @@ class Search:
                 self._tried.add(kind)
                 self.tally.untried.pop(kind, None)
         for conditions in self._elsewhere(constants):
-            if not self.comparing.agree(
-                bench, conditions, "edge values where another input leads", skip_raising=True
-            ):
+            needed = conditions.name.startswith(("NaN", "inf"))
+            agreed = self.comparing.agree(bench, conditions, BEHIND, skip_raising=True, needed=needed)
+            if not agreed and (self.tally.mismatch or self.tally.trouble):
                 return
         count = len(bench.held)
         for conditions in itertools.chain(
