@@ -141,7 +141,7 @@ BART = """
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @needs_transformers
 def test_bart_in_half_precision_with_a_decoder_of_one_token(scan: Scan) -> None:
     scanned = scanned_and_traced(

@@ -89,7 +89,7 @@ def test_it_is_named_as_its_module_so_that_it_is_never_loaded_twice() -> None:
 
 @pytest.mark.torch
 @pytest.mark.slow
-@pytest.mark.parametrize("breaks", [False, True])
+@pytest.mark.parametrize("breaks", [pytest.param(False, marks=pytest.mark.nightly), True])
 def test_three_lines_say_what_a_hundred_said_before(pytester: pytest.Pytester, breaks: bool) -> None:
     """The example of docs/gate.md: the test by hand and the one with the fixture agree."""
     if not version("torch").startswith("2.13"):

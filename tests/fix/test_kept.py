@@ -51,12 +51,14 @@ net = Net()
 for _ in range(3):
     net(torch.randn(2, 4))
 """
+OPTIONS = ("--no-inductor", "--all", "--select", "BS1")
 KEPT = "nothing was run"
+ANEW_SAID = "nothing kept is taken"
 ANEW = "runs of the script were not forked but started anew, which takes longer: "
 
 
 def fix(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    return run_cold("fix", "--no-inductor", "--all", "--select", "BS1", *options, folder=folder)
+    return run_cold("fix", *OPTIONS, *options, folder=folder)
 
 
 def runs(folder: Path) -> int:
@@ -64,7 +66,7 @@ def runs(folder: Path) -> int:
 
 
 def test_a_second_fix_of_the_same_runs_nothing_and_says_the_same(
-    scan: Scan, monkeypatch: pytest.MonkeyPatch
+    scan: Scan, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The script prints whether torch is loaded at its first line: in a fork it is, so that runs are plain ones."""
     folder = scan(SCRIPT).folder
@@ -92,20 +94,23 @@ def test_a_second_fix_of_the_same_runs_nothing_and_says_the_same(
         return found
 
     def begins_anew(*_: object) -> None:
-        raise UsageError("nothing kept is taken")
+        raise UsageError(ANEW_SAID)
 
     monkeypatch.setattr(proofs, "digests", written_meanwhile)
     monkeypatch.setattr(engine.from_rules, "read_sources", begins_anew)
     monkeypatch.chdir(folder)
-    main(["fix", "--write", "--no-inductor", "--all", "--select", "BS1"])
+    main(["fix", "--write", *OPTIONS])
     assert (folder / "script.py").read_text() == "# one line more\n" + SCRIPT
-    monkeypatch.undo()
-    (folder / "script.py").write_text(SCRIPT)
+    monkeypatch.setattr(proofs, "digests", digests)
 
     # What was asked for, and every file, is part of what an answer depends on.
-    assert KEPT not in fix(folder, "--ignore", "BS101").stderr
-    (folder / "script.py").write_text(SCRIPT + "\n")
-    assert KEPT not in fix(folder).stderr
+    for text, *more in ((SCRIPT, "--ignore", "BS101"), (SCRIPT + "\n",), (SCRIPT,)):
+        (folder / "script.py").write_text(text)
+        capsys.readouterr()
+        main(["fix", *OPTIONS, *more])
+        is_kept = (text, more) == (SCRIPT, [])
+        told = capsys.readouterr().err
+        assert (KEPT in told, ANEW_SAID in told) == (is_kept, not is_kept)
 
 
 def test_a_secret_of_the_environment_is_one_wherever_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:

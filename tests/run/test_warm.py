@@ -197,6 +197,7 @@ def test_a_module_that_cannot_be_looked_at_disturbs_no_run(
     assert "wave" in loaded["modules"]
 
 
+@pytest.mark.nightly
 def test_a_package_whose_import_leads_to_such_a_file_is_loaded_by_each_of_them_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -232,7 +233,9 @@ def test_a_package_whose_import_leads_to_such_a_file_is_loaded_by_each_of_them_t
             "import threading, time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
             "thread",
         ),
-        ("import subprocess\nsubprocess.Popen(['sleep', '60'])", "process"),
+        pytest.param(
+            "import subprocess\nsubprocess.Popen(['sleep', '60'])", "process", marks=pytest.mark.nightly
+        ),
         (
             "import os, sys\n'script.py' in sys.argv[0] or os._exit(1)\nif os.fstat(1).st_rdev: os._exit(1)",
             "ended",
@@ -287,7 +290,10 @@ libc.pthread_create(ctypes.byref(ctypes.c_ulong()), None, libc.pause, None)
 """
 
 
-@pytest.mark.parametrize(("name", "forks"), [("cuda0000140000", 1), ("cudaworker", 0), ("worker", 0)])
+@pytest.mark.parametrize(
+    ("name", "forks"),
+    [("cuda0000140000", 1), pytest.param("cudaworker", 0, marks=pytest.mark.nightly), ("worker", 0)],
+)
 def test_a_thread_of_the_gpus_driver_keeps_no_fork_away_that_can_compute(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, forks: int
 ) -> None:
