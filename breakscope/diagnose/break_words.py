@@ -620,6 +620,11 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " float() and .long() in place of int(), and it stays in the graph{read}; or set"
         f" {_SCALARS}, where no branch of Python asks for it."
     ),
+    ("BS102", "checked"): (
+        "{It} is checked{taken}, where the run ends if that fails: return the tensor, read and check it in"
+        " the caller, after the compiled call, with what else the number is for; or assert it on the tensor,"
+        " as torch.isfinite(x).all(), which raises RuntimeError."
+    ),
     ("BS102", "stacked"): (
         "The numbers become a tensor again{taken}: keep the tensors in the list, without .item(), and"
         " torch.stack(…) them there."

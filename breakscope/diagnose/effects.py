@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -10,15 +11,42 @@ from breakscope.report.model import Effect, Finding
 
 _UNFINISHED = "BS404"
 _LIMIT = ("BS303", "FailOnRecompileLimitHit")
+_TEXT = "GB0021"
+_NO_TEXT = re.compile(r"sequence item \d+: expected str instance, (int|float|bool) found")
+# Torch 2.13: what stands in a text in front of a break in it is not formatted behind it.
+_RAISES = (
+    "Compiled code raises the TypeError here that ended the script: torch joins the parts of the text, and a"
+    " number that has become symbolic is none. Read the tensor before the text, v = loss.item(), and write v."
+)
 _COMPARED = 200  # characters of two texts of one exception: one of them may be cut
 
 
 def mark(found: Collected, findings: Sequence[Finding], *, vacuous: bool) -> list[Finding]:
     """The findings with their effects."""
     ended_by = fatal(found)
-    return [
+    marked = [
         replace(finding, effect=_effect(found, finding, ended_by, vacuous=vacuous)) for finding in findings
     ]
+    ended = _of_text(found, marked)
+    return [one if one is not ended else _ended_by_text(one) for one in marked]
+
+
+def _of_text(found: Collected, findings: Sequence[Finding]) -> Finding | None:
+    """What broke in the f-string whose compiled form ended the script, which passes uncompiled; else None."""
+    for error in (one for event in found.raised for one in event["errors"]):
+        if error["type"] == "TypeError" and _NO_TEXT.match(error["text"]):
+            place = error.get("file"), error.get("line")
+            there = [
+                one
+                for one in findings
+                if (one.location.file, one.location.line) == place and one.kind in ("graph_break", "skip")
+            ]
+            return max(there, key=lambda one: one.gb_id == _TEXT, default=None)
+    return None
+
+
+def _ended_by_text(finding: Finding) -> Finding:
+    return replace(finding, effect="ended", advice=f"{_RAISES} {finding.advice or ''}".rstrip())
 
 
 def _effect(found: Collected, finding: Finding, ended_by: str | None, *, vacuous: bool) -> Effect | None:

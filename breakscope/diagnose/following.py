@@ -39,6 +39,8 @@ _DATA = ("BS101", "BS102", "BS103", "BS105", "BS106", "BS127")
 _UNMADE = "GB0092"  # an iterator or another object: what cannot be made again behind a break
 # A method of an object that Dynamo does not model, requires_grad_() that leaks, what takes a gradient.
 _COMPILED_ALONE = "GB4347"  # a comprehension that is given an iterator
+# ``v = loss.item()``
+_READ = re.compile(r"\s*(?P<name>\w+) = .*(\.(item|tolist)\(\)|\b(int|float)\()")
 _METHOD, _LEAKED, _TAKES_GRADIENT = "GB0156", "GB8985", ("GB9186", "GB0123")
 
 
@@ -195,6 +197,7 @@ def _same_expression(sites: Sequence[Finding]) -> Iterable[Finding]:
                 or _is_called_at(site, other)
                 or _is_held_at(site, other)
                 or _is_made_at(site, other)
+                or _takes_what_was_read(site, other)
             ):
                 yield replace(site, caused_by=other.fingerprint)
                 break
@@ -300,6 +303,15 @@ def _is_made_at(site: Finding, other: Finding) -> bool:
     called, at = site.called_from, other.called_from
     made = (other.location.function or "").endswith("Optimizer._patch_step_function")
     return made and called is not None and at is not None and (called.file, called.line) == (at.file, at.line)
+
+
+def _takes_what_was_read(site: Finding, other: Finding) -> bool:
+    """Whether a function of Python's is given a number that another break has read, and is symbolic."""
+    place, read = site.location, _READ.match(other.location.source or "")
+    same = (place.file, place.function) == (other.location.file, other.location.function)
+    if not same or site.code != "BS111" or other.code not in ("BS102", "BS103") or read is None:
+        return False
+    return re.search(rf"\b{read['name']}\b", place.source or "") is not None
 
 
 def _is_met_by_caller(site: Finding, other: Finding) -> bool:

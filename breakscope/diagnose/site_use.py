@@ -47,6 +47,7 @@ Shape = Literal[
     "stacked",
     "numpy",
     "math",
+    "checked",
     "spared",
     "spared mean",
     "skip",

@@ -38,8 +38,11 @@ def is_plumbing(file: str) -> bool:
     return file.startswith((PACKAGE, "<frozen")) or _PLUMBING.search(file.replace("\\", "/")) is not None
 
 
-def telling(hook: Callable[..., Any], tell: Callable[[list[dict[str, str]]], None]) -> Callable[..., Any]:
-    """``sys.excepthook`` that says first which exceptions ended the script: the last one, and its causes."""
+def telling(hook: Callable[..., Any], tell: Callable[[list[dict[str, Any]]], None]) -> Callable[..., Any]:
+    """``sys.excepthook`` that says first which exceptions ended the script: the last one, and its causes.
+
+    Each with its type, its text, and the ``file`` and ``line`` that raised it.
+    """
 
     def excepthook(
         kind: type[BaseException], error: BaseException, trace: types.TracebackType | None
@@ -49,10 +52,16 @@ def telling(hook: Callable[..., Any], tell: Callable[[list[dict[str, str]]], Non
         while link is not None and link not in links and len(links) < _MOST_LINKS:
             links.append(link)
             link = link.__cause__ or link.__context__
-        tell([{"type": type(one).__name__, "text": _text(one)} for one in links])
+        tell([{"type": type(one).__name__, "text": _text(one), **_place(one.__traceback__)} for one in links])
         hook(kind, error, trace)
 
     return excepthook
+
+
+def _place(trace: types.TracebackType | None) -> dict[str, Any]:
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return {} if trace is None else {"file": trace.tb_frame.f_code.co_filename, "line": trace.tb_lineno}
 
 
 def _text(error: BaseException) -> str:

@@ -726,6 +726,60 @@ def test_the_caller_is_that_of_what_the_script_compiles(scan: Scan) -> None:
 
 
 @torch
+def test_a_function_of_math_goes_with_the_read_of_its_number(scan: Scan) -> None:
+    report = scan(
+        """
+        import math
+        import sys
+
+        import torch
+
+        @torch.compile
+        def step(x):
+            loss = (x * 2).sum()
+            value = loss.item()
+            if not math.isfinite(value):
+                print("stopping", value)
+                sys.exit(1)
+            return loss * 2
+
+        for n in range(3):
+            step(torch.ones(3) * n)
+        """
+    )
+    read = only(report, "BS102")
+    assert "is checked, for `math.isfinite(value)`" in str(read.advice)
+    assert {one.caused_by for one in coded(report, "BS111")} == {read.fingerprint}
+
+
+@torch
+def test_an_f_string_whose_compiled_form_raises_ended_the_run(scan: Scan) -> None:
+    """Torch 2.13 joins a number that has become symbolic into the text as it is."""
+    source = """
+        import torch
+
+        @torch.compile
+        def step(x, i):
+            loss = (x * 2).sum()
+            texts.append(f"{i} {loss.item():.3f}")
+            return loss
+
+        texts = []
+        for i in range(4):
+            step(torch.ones(3), i)
+    """
+    found = only(scan(source), "BS102")
+    assert found.effect == "ended"
+    assert str(found.advice).startswith("Compiled code raises the TypeError here that ended the script")
+    read_before = scan(
+        textwrap.dedent(source)
+        .replace("    texts.append(", "    v = loss.item()\n    texts.append(")
+        .replace("{loss.item():.3f}", "{v:.3f}")
+    )
+    assert read_before.run.status == "ok"
+
+
+@torch
 def test_arrays_of_one_call_that_change_alike_are_one_cause(scan: Scan) -> None:
     report = scan(
         """

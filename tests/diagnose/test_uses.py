@@ -79,6 +79,11 @@ SHAPES = (
         "arithmetic",
         "n = [[x.max().item()]]\nfor i in range(3):\n    out.append(h * i + n)\nreturn torch.stack(out)",
     ),
+    (
+        "checked",
+        "v = [[x.item()]]\nif not math.isfinite(v):\n    print('stop')\n    sys.exit(1)\nmeter.update(loss=v)",
+    ),
+    ("math", "v = [[x.item()]]\nif math.isnan(v):\n    return None\nreturn x * 2"),
     ("stacked", "for i in range(3):\n    out.append([[x.max().item()]] + 1)\nreturn torch.tensor(out)"),
     ("given", "alive = [1, 2]\nalive.pop([[int(x)]])"),
     (
