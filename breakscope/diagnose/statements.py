@@ -734,10 +734,19 @@ def _is_of_python(statement: ast.stmt) -> bool:
 def _sets_item(node: ast.AST) -> bool:
     """Whether it sets an item of a dict, by its name or a number that is read: ``group["lr"] = …``."""
     match node:
-        case ast.Assign([ast.Subscript(slice=ast.Constant(str()))]):
-            return True
         case ast.Assign([ast.Subscript(slice=ast.Call(ast.Attribute(attr="item"), []))]):
             return True
+        case ast.Assign([ast.Subscript(slice=key)]):
+            return _is_text(key)
+    return False
+
+
+def _is_text(node: ast.expr) -> bool:
+    match node:
+        case ast.Constant(str()) | ast.JoinedStr() | ast.Call(ast.Attribute(ast.Constant(str()), "format")):
+            return True
+        case ast.BinOp(left, ast.Add() | ast.Mod(), right):
+            return _is_text(left) or _is_text(right)
     return False
 
 
