@@ -32,7 +32,7 @@ SHAPES = (
     ("kept message", "self.mean = [[x.mean().item()]]\nif self.mean > 9:\n    log.warning('far')\nreturn x"),
     ("change", "if [[x.max() > 9]]:\n    y[draw(3)] = 0"),
     ("python", "if [[x.max() > 9]]:\n    seen[x.item()] = x * 2"),
-    ("steered", "for k, v in named:\n    if not [[v.isnan().any()]]:\n        seen['w/' + k] = v.histc(8)"),
+    ("books", "for k, v in named:\n    if not [[v.isnan().any()]]:\n        seen['w/' + k] = v.histc(8)"),
     ("python", "if [[x.max() > 9]]:\n    self.log[f'{k}'] = x\nreturn x"),
     ("python", "if [[m.any()]]:\n    seen['m'].append(x[m].mean().item())"),
     ("branch", "if [[m.any()]]:\n    self.mean = self.mean * 0.9 + x[m].mean() * 0.1"),
