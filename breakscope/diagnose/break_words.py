@@ -154,8 +154,9 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
         ("BS191",),
         r"its data is not allocated yet",
         (
-            "Dynamo runs the code on stand-ins without data, and an operation here reads the data: put"
-            " torch.compiler.disable on the function that holds the line, or write it with other operations."
+            "Dynamo runs the code on stand-ins without data, and an operation here reads the data: write it"
+            " with other operations, or make a function of the line with torch.compiler.disable on it (on the"
+            " function that is compiled itself that does nothing)."
         ),
     ),
     (("BS122",), r"__build_class__", _CLASS),
@@ -345,7 +346,8 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
         r"must be \w+, not Sym(Bool|Int|Float)",
         (
             "The operation takes a plain Python value, and this one has become symbolic with a size that"
-            " changed: pass dynamic=False to torch.compile, or torch._dynamo.mark_static on the argument"
+            " changed. Where it is a comparison, make it a plain bool where it is made, True if n > 1 else"
+            " False; else pass dynamic=False to torch.compile, or torch._dynamo.mark_static on the argument"
             " whose size it is made of."
         ),
     ),
@@ -786,7 +788,8 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     ("BS105", "labels"): (
         "Take the loss over all elements and leave out the rest{in_it}: give it the targets with"
-        " .masked_fill({unmasked}, -100), which is its ignore_index."
+        " .masked_fill({unmasked}, -100), which is its ignore_index; where the mask has several dimensions,"
+        " with scores.flatten(0, -2) and targets.flatten()."
     ),
     ("BS105", "packed"): (
         "ctc_loss takes padded targets as well, one row for each input, with their lengths{in_it}: give it"
@@ -879,8 +882,8 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     **{
         (code, "experts"): (
             f"Run each expert on all tokens, weighted with 0 where it was not chosen, or set {setting}, where"
-            " no branch asks how many tokens an expert has; else put torch.compiler.disable on this block,"
-            " and the rest stays whole."
+            " no branch asks how many tokens an expert has; else leave this block eager, with"
+            " torch.compiler.disable on it, which spares its compiles and not its breaks."
         )
         for code, setting in (("BS105", _SHAPES), ("BS102", _SCALARS))
     },

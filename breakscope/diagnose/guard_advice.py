@@ -196,8 +196,9 @@ def _identity(guard: Guard, name: str) -> str:
         return "pass the same backend object to every torch.compile of this function"
     if "freed" in (guard.expected or ""):
         return (
-            f"keep the object alive between calls and pass it again, so that the {name} stays the same; where"
-            " a library makes a copy of it at each call, each is a version"
+            f"each object that comes as {name} is a version, which is normal where several are meant, as of"
+            " another model or another optimizer, and made once for each. Where it is made anew at each call,"
+            " keep it alive and pass it again; where a library copies it at each call, nobody can"
         )
     if guard.source is None:
         return "pass one and the same object in every call"
@@ -255,7 +256,8 @@ def _container(guard: Guard, name: str) -> str:
             f"run a step uncompiled before the first compiled call: {name} is a table that its module fills"
             f" while it is used{_seen(guard)}, and stays the same once it is full"
         )
-    if name.startswith("self.") and re.fullmatch(r"\d+ items?|set of \d+|\{[^:]*\}", guard.actual or ""):
+    held = guard.actual or guard.expected or ""
+    if name.startswith("self.") and re.fullmatch(r"\d+ items?|set of \d+|\{[^:]*\}", held):
         return (
             f"take what is needed of {name} in the caller and pass it as tensors; where the function only"
             " puts something into it, return that and append in the caller. Each length is a"

@@ -49,7 +49,7 @@ class Taken:
         of_module: False where its object is surely no nn.Module.
         fills: whether something is put into it, where it is a container; loops: whether a loop runs over it.
         grows: whether more is put behind what it holds, so that it is longer at each call.
-        is_varied: whether it is the function's own ``*args``.
+        is_varied: whether it is the function's own ``*args``. is_named: whether it is its ``**kwargs``.
         caches: whether something is put into it only where it is not there yet.
         set_by: the class whose ``__init__`` alone sets it; empty where it is set elsewhere too.
         made: the first line on which the function itself makes it, where a break hands it on.
@@ -61,6 +61,7 @@ class Taken:
     loops: bool = False
     grows: bool = True
     is_varied: bool = False
+    is_named: bool = False
     caches: bool = False
     set_by: str = ""
     made: int = 0
@@ -89,7 +90,7 @@ class Taken:
     @property
     def fixes(self) -> str:
         """The same of what makes a constant of a size: no branch, and nothing that takes a symbol."""
-        return self.needed(_FIXES) or self.plain
+        return self.needed(_FIXES) or self.plain or self.listed
 
     @property
     def compared(self) -> str:
@@ -114,6 +115,19 @@ class Taken:
         return next(
             (f"{ast.unparse(one.func)} (line {one.lineno})" for one in calls if uses.called(one) in PLAIN), ""
         )
+
+    @property
+    def listed(self) -> str:
+        """``range (line 7)``: where a range of it is an index or a list, and no loop; else empty."""
+        calls = [end.taker for end in self.ends if end.kind not in _TURNS and isinstance(end.taker, ast.Call)]
+        return next((f"range (line {one.lineno})" for one in calls if uses.called(one) == "range"), "")
+
+    @property
+    def read_too(self) -> str:
+        """``lines 7, 9``: where it is read for something else than a test; else empty."""
+        ends = [end for end in self.ends if end.kind not in ("test", "step")]
+        lines = sorted({getattr(end.taker, "lineno", 0) for end in ends} - {0})[:3]
+        return f"line{'s' * (len(lines) > 1)} {', '.join(map(str, lines))}" if lines else ""
 
     @property
     def by_numpy(self) -> str:
@@ -161,6 +175,7 @@ def taken(sources: Sources, guard: Guard, at_work: Sequence[tuple[str, int]]) ->
         grows=not ways or any(_grows(way[-1], guard.source or "") for way in every),
         caches=any(_caches(way[-1], guard.source or "") for way in every),
         is_varied=any(_takes_any(way[-1], guard.source or "") for way in ways[:1]),
+        is_named=any(_takes_any_name(way[-1], guard.source or "") for way in ways[:1]),
         set_by=_set_by(ways, guard.source or ""),
         made=_made(ways[0], guard.source or "") if ways and guard.resumed else 0,
     )
@@ -195,6 +210,9 @@ def _made(way: Sequence[ast.AST], name: str) -> int:
         node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)
     }:
         return 0
+    given = {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)}
+    if any(_unpacks(node, name, given) for node in ast.walk(function)):
+        return 0
     lines = [
         node.lineno
         for node in ast.walk(function)
@@ -203,9 +221,22 @@ def _made(way: Sequence[ast.AST], name: str) -> int:
     return min(lines, default=0)
 
 
+def _unpacks(node: ast.AST, name: str, given: set[str]) -> bool:
+    """Whether a name is an argument under another one: ``self, *_ = args``."""
+    match node:
+        case ast.Assign([target], ast.Name(of)) if of in given:
+            return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(target))
+    return False
+
+
 def _takes_any(function: ast.AST, name: str) -> bool:
     """Whether a name is what a function takes its further arguments by: ``*args``."""
     taken = function.args.vararg if isinstance(function, ast.FunctionDef) else None
+    return taken is not None and taken.arg == name
+
+
+def _takes_any_name(function: ast.AST, name: str) -> bool:
+    taken = function.args.kwarg if isinstance(function, ast.FunctionDef) else None
     return taken is not None and taken.arg == name
 
 
@@ -347,7 +378,7 @@ def _ends_of_size(way: Sequence[ast.AST], name: str, dimension: int) -> Iterator
                 yield from becomes.ends([*way[:-1], *use[: use.index(call) + 1]], slot=dimension)
             case [_, ast.Call(ast.Name("len")) as call, ast.Name()] if dimension == 0:
                 yield from becomes.ends([*way[:-1], *use[: use.index(call) + 1]])
-        if dimension == 0 and _is_run_over(use):
+        if (dimension == 0 and _is_run_over(use)) or _is_run_over_in_parts(use, dimension):
             yield End("turns", tuple(use), name, use[-1])
 
 
@@ -360,6 +391,17 @@ def _is_run_over(use: Sequence[ast.AST]) -> bool:
 
 
 _RUNS_OVER = ("zip", "enumerate", "reversed")
+
+
+def _is_run_over_in_parts(use: Sequence[ast.AST], dimension: int) -> bool:
+    """Whether a loop runs over what ``x.unbind(1)`` or ``x.split(1, dim=1)`` makes of a dimension."""
+    match use[-3:]:
+        case [ast.Call(ast.Attribute(attr="unbind" | "split" as method), args) as call, ast.Attribute(), _]:
+            place = 0 if method == "unbind" else 1
+            said = [one.value for one in call.keywords if one.arg == "dim"] or args[place : place + 1]
+            along = ast.unparse(said[0]) if said else "0"
+            return along == str(dimension) and _is_run_over(use[:-2])
+    return False
 
 
 def _is_plain_class(way: Sequence[ast.AST]) -> bool:

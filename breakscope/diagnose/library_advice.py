@@ -42,9 +42,9 @@ _BY_FUNCTION = {
     "_get_abs_string_index": "A tensor picks a module of a list{at}, which is no operation on tensors: choose"
     " in the caller and pass an int, a graph for each choice; or run all of them and select with torch.where,"
     " or with weights of 0 and 1",
-    "_detect_is_causal_mask": "Say is_causal=True, or False, in the call{at} (tgt_is_causal= of a decoder,"
-    " src_is_causal= and tgt_is_causal= of nn.Transformer): torch then need not read the mask to find out"
-    " whether it is causal",
+    "_detect_is_causal_mask": "Say is_causal=False in the call{at} (tgt_is_causal= of a decoder,"
+    " src_is_causal= and tgt_is_causal= of nn.Transformer): the mask is applied as it is, and torch need not"
+    " read it to find out whether it is causal. Where a causal mask is passed at every call, say True",
     # transformers 5: tried on GPT-2, which then is one graph.
     "maybe_install_capturing_hooks": "Make the call{at} once before torch.compile: transformers installs its"
     " hooks for hidden states and attentions at the first call that asks for them, and never again",
@@ -248,11 +248,11 @@ def _experts(code: str, theirs: Theirs, turns: str) -> str:
     setting = f"Try {_CONFIG}.{name} = True before the first call; where it raises, or still breaks, "
     setting *= "range(" in turns
     if theirs.module is None or "<" in theirs.function:
-        said = f"{setting}leave the block of experts eager, and the rest stays whole."
+        said = f"{setting}leave the block of experts eager."
         return said[:1].upper() + said[1:]
     target = f"{theirs.module.rpartition('.')[2]}.{theirs.function}"
     said = (
-        f"{setting}leave this block of experts eager, one break for each layer, and the rest stays whole:"
+        f"{setting}leave this block of experts eager, which spares its compiles and not its breaks:"
         f" {target} = torch.compiler.disable({target}) before the first call."
     )
     return said[:1].upper() + said[1:]
@@ -278,7 +278,7 @@ def _outside(theirs: Theirs) -> str:
 def _ways(theirs: Theirs) -> str:
     """A rewrite of code that is not to be edited, or one break instead of several."""
     overlay = "breakscope fix tries a rewrite as an overlay, and the installed file stays as it is"
-    return f"{overlay}; or {_eagerly(theirs) or 'leave it, which costs one break'}"
+    return f"{overlay}; or {_eagerly(theirs) or 'leave it'}"
 
 
 def _eagerly(theirs: Theirs) -> str | None:
@@ -309,8 +309,10 @@ def _around(theirs: Theirs) -> str:
 def _logging(theirs: Theirs) -> str:
     said = f"“{theirs.message}…”" if theirs.message else "a message"
     where = f" where `{theirs.settings}`" if theirs.settings else ""
+    called = re.match(r"\s*([A-Za-z_][\w.]*)\(", theirs.source)
+    function = f"{theirs.module}.{called[1]}" if theirs.module and called else "the logging function"
     return (
         f"{theirs.package} writes {said}{where}: make the call{theirs.at} so that it has nothing to say; or"
-        f" add the logging function to {_CONFIG}.ignore_logging_functions (up to torch 2.10"
-        " ignore_logger_methods), which leaves it out of compiled code."
+        f" add {function} to {_CONFIG}.ignore_logging_functions (up to torch 2.10 ignore_logger_methods),"
+        " which leaves it out of compiled code."
     )

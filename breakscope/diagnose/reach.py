@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, takewhile
-from typing import Literal
+from typing import Literal, TypeGuard
 
 from breakscope.diagnose import checks, kinds, restated, uses
 from breakscope.diagnose.becomes import is_array, is_tensor, values_of
@@ -367,7 +367,7 @@ def breaks_in_loop(sources: Sources, file: str, position: Position | None) -> tu
     whole = ast.walk(head_of(statement))
     own = {line for node in whole if isinstance(node, ast.expr) for line in (node.lineno, node.end_lineno)}
     parts = (node for line in loops[0].body for node in _parts(line))
-    lines = {node.lineno for node in parts if isinstance(node, ast.Call) and _breaks(node)}
+    lines = {node.lineno for node in parts if _breaks(node)}
     return tuple(sorted(lines - own))
 
 
@@ -379,14 +379,21 @@ def _parts(node: ast.AST) -> Iterator[ast.AST]:
             yield from _parts(child)
 
 
-def _breaks(node: ast.Call) -> bool:
-    """Whether it is a call that no graph holds, whatever it is given: a read, a print, a selection."""
+def _breaks(node: ast.AST) -> TypeGuard[ast.expr | ast.stmt]:
+    """Whether no graph holds it, whatever it is about: a read, a print, a selection, a test of a tensor."""
     match node:
         case ast.Call(ast.Name("print")):
             return True
         case ast.Call(ast.Attribute(attr="item" | "tolist" | "nonzero" | "backward"), []):
             return True
+        case ast.Call(ast.Name("int" | "float" | "bool"), [ast.Call(ast.Attribute(attr=attr), [])]):
+            return attr in _OF_TENSORS
+        case ast.If(test=ast.Call(ast.Attribute(attr="any" | "all"), [])):
+            return True
     return False
+
+
+_OF_TENSORS = ("sum", "max", "min", "mean", "any", "all", "argmax", "argmin", "norm")
 
 
 def _may_compute(name: str, around: Sequence[ast.AST]) -> bool:

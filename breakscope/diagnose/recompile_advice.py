@@ -187,6 +187,8 @@ def _how_far(origin: Origin, does: Taken) -> str:
     """What dynamic=True does not save, of a size that several functions are compiled again for."""
     if does.is_range:
         return f"no help where {does.unrolled} is unrolled over it, a graph for each size"
+    if by := does.plain or does.listed:
+        return f"no help where {by} takes it as a Python number, a graph for each size"
     if asks := does.needed(_ASKS):
         return f"but {asks} asks for it, and each side is compiled apart"
     if origin.equal:
@@ -231,12 +233,8 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
         )
     if origin.sizes:
         return _decided(guard, origin, does)
-    if origin.other != origin.entry and origin.other and not origin.same_call:
-        return (
-            f"this code is run by {origin.other}() and by {origin.entry}(), each with its own size of"
-            f" {guard.source} ({_seen(guard)} were seen): it is one compile, and after the second size torch"
-            " makes it dynamic"
-        )
+    if (said := _by_caller(guard, origin, does)) is not None:
+        return said
     if origin.same_call:
         return _several_times(guard, origin)
     numbers = [one for one in origin.values if _kind(one[1]) == _kind(one[2]) == "int"]
@@ -245,16 +243,40 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
     if origin.opaque:
         return (
             f"of the tensors that are passed by themselves none differs in size: {guard.source} has its size"
-            f" ({_seen(guard)} were seen) from what is passed inside an object"
+            f" ({_seen(guard)} were seen) from {_of_numbers(origin)}what is passed inside an object"
             f" ({listed(origin.opaque)}{_whole(origin)}), from the model's own state, from how many things"
             " are passed, or from data. After the second size torch makes it dynamic. To save that compile,"
             f" pad to a fixed size, or {_BY_REMEDY}"
         )
     return (
-        f"no size{_whole(origin)} differs: {guard.source} has its size from the model's own state, from how"
-        f" many things are passed, or from data ({_seen(guard)} were seen). Keep that the same, pad to a"
-        f" fixed size, or {_BY_REMEDY}"
+        f"no size{_whole(origin)} differs: {guard.source} has its size from {_of_numbers(origin)}the model's"
+        f" own state, from how many things are passed, or from data ({_seen(guard)} were seen). Keep that the"
+        f" same, pad to a fixed size, or {_BY_REMEDY}"
     )
+
+
+def _by_caller(guard: Guard, origin: Origin, does: Taken) -> str | None:
+    """Of a size of which no argument tells: a loop over it, or two callers with a size each."""
+    if does.is_range:
+        return (
+            f"{does.unrolled} is unrolled over dimension {guard.dimension} of {guard.source}, so each size"
+            f" ({_seen(guard)} were seen) is compiled, whatever dynamic= says: keep the sizes few, or compile"
+            " what the loop does and leave the loop to Python"
+        )
+    two_callers = origin.other != origin.entry and origin.other and not origin.same_call
+    if not two_callers or is_specialized(guard, origin):
+        return None
+    return (
+        f"this code is run by {origin.other}() and by {origin.entry}(), each with its own size of"
+        f" {guard.source} ({_seen(guard)} were seen): it is one compile, and after the second size torch"
+        " makes it dynamic"
+    )
+
+
+def _of_numbers(origin: Origin) -> str:
+    """What ints of the call a size may be made of, as by a slice that is shorter at the end."""
+    names = [name for name, *both in origin.values if set(map(_kind, both)) == {"int"}]
+    return f"a number that is passed ({listed(names[:_SEVERAL])}), from " if names else ""
 
 
 def _may_follow(guard: Guard, number: tuple[str, str, str]) -> bool:
@@ -273,6 +295,9 @@ def _follows_one(guard: Guard, origin: Origin) -> bool:
     if origin.direct:
         grew = int(guard.actual or 0) > int(guard.expected or 0)
         return any((size.new > size.old) == grew for size in origin.sizes)
+    if (guard.source or "").startswith("self."):  # kept from another call: only the very values tell
+        values = {(str(size.old), str(size.new)) for size in origin.sizes}
+        return (guard.expected, guard.actual) in values
     alone_or_two = (*((size,) for size in origin.sizes), *combinations(origin.sizes, 2))
     return any(may_come_of(guard, some) for some in alone_or_two)
 
@@ -330,7 +355,8 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
             " and torch compiles sizes 0 and 1 apart from all others, one graph for each. " + _apart(size)
         )
     needs = does.fixes
-    if needs and (is_specialized(guard, origin) or (does.is_range and guard.cause == "size")):
+    one_each = does.is_range or does.plain or does.listed
+    if needs and (is_specialized(guard, origin) or (one_each and guard.cause == "size")):
         return (
             f"the code makes a Python number of dimension {size.dimension} of {size.argument}{_whole(origin)}"
             f" ({needs}), so each size ({_seen(guard)} were seen) is compiled, and dynamic=True does not"
@@ -393,6 +419,8 @@ def _elsewhere(does: Taken) -> str:
     """What Python can do with a number that compiled code needs as a constant."""
     if does.is_range:
         return "compile what the loop does and leave the loop to Python"
+    if does.listed:
+        return "write torch.arange(…, device=x.device) in place of the range, which is a list of Python's"
     if keyed := does.needed(("key",)):
         return f"do in the caller what needs it as a key ({keyed}), and pass in what comes of it"
     return "do in the caller what needs it, and pass in what comes of it as tensors"
@@ -586,6 +614,12 @@ def _number(guard: Guard, origin: Origin | None, times: int, does: Taken) -> str
         return _by_numpy(guard, name, does)
     given = origin is not None and any(one == name for one, _, _ in origin.values)
     what = "it" if given else name
+    if times <= 1 and guard.cause == "int_value" and (asks := does.needed(_ASKS)):
+        return (
+            f"{asks} asks for {name}, and each side of a branch is compiled apart: a version for each"
+            f" ({_seen(guard)} were seen) is normal, made once. To save one, do in the caller what the branch"
+            " does"
+        )
     if times <= 1 and guard.cause == "int_value":
         return (
             f"one compile for a second value is normal: torch treats {name} as symbolic from then on, but for"
@@ -657,6 +691,11 @@ def _flag(guard: Guard, name: str, origin: Origin | None) -> str:
             f"{name} is a flag, and one call{_at(origin)} runs this function with True and with False: a"
             " version for each is normal, made once, unless an argument of that call can decide it"
         )
+    if name.endswith("['capturable']"):
+        return (
+            "nothing to do: torch itself sets capturable where an optimizer's step is compiled, after which"
+            " this code is compiled once more"
+        )
     is_global = _GLOBAL.search(guard.expression)
     same = "leave it as it is while the program runs" if is_global else "pass the same at every call"
     return (
@@ -716,7 +755,9 @@ def _few_values(guard: Guard, name: str, does: Taken) -> str:
         return (
             f"{asks} asks for {name}: torch treats it as symbolic after its second value, but compiles each"
             f" side of a branch apart, and these versions ({_seen(guard)}) are made once. To save them, test"
-            f" {name} in the caller, and pass in a bool, which is two"
+            f" {name} in the caller, and pass in a bool in its place, which is two"
+            + f": all that reads it ({does.read_too}) has to go to the caller with it"
+            * bool(does.read_too)
         )
     if [value in _SPECIAL_SIZES for value in guard.values[2:]] == [False]:
         return (
@@ -739,6 +780,12 @@ def _stays_constant(guard: Guard) -> bool:
 
 def _optional(guard: Guard, does: Taken, origin: Origin | None = None) -> str:
     name = guard.source or "the argument"
+    if name.endswith(".grad") and guard.expected == "None":
+        return (
+            f"{name} is None until the first backward, and a tensor from then on: a version for each, made"
+            " once. Nothing to do where it stays there; where zero_grad() gives it None again,"
+            " zero_grad(set_to_none=False) keeps it"
+        )
     if name.endswith(".grad"):
         return (
             f"{name} is there at some calls and None at others: a parameter that is frozen, takes no part, or"
@@ -870,6 +917,12 @@ def _int_attribute(guard: Guard, name: str, does: Taken) -> str:
             f"{does.needs} asks for {name}, so no tensor can take its place there: calculate in the caller"
             f" what needs it, and pass that in{symbolic}"
         )
+    if does.needs and len(guard.values) <= A_SECOND and not name.startswith("self."):
+        return (
+            f"{does.needs} asks for {name}: each value ({_seen(guard)} were seen) is a version, made once,"
+            " which is normal for two, as where two models run this code. For many, keep and test it in the"
+            " caller, and pass in what follows"
+        )
     if does.needs:
         sided = ", and each side of a branch stays a version" * is_module
         return (
@@ -986,8 +1039,12 @@ def _object(guard: Guard, origin: Origin | None, does: Taken) -> str:
             f" Python number is none ({_seen(guard)} were seen). float({guard.source}) or"
             f" torch.as_tensor({guard.source}) makes it one"
         )
-    is_set = "set.__contains__" in guard.expression
-    if guard.cause == "container" and not is_set and (guard.expected or "").startswith(("with ", "without ")):
+    is_other = "set.__contains__" in guard.expression or does.is_named
+    if (
+        guard.cause == "container"
+        and not is_other
+        and (guard.expected or "").startswith(("with ", "without "))
+    ):
         return (
             f"fill {guard.source} before the first compiled call with all the keys that will come, with a"
             f" neutral value for what is not there: each set of keys is a version ({_seen(guard)})"
@@ -1049,10 +1106,12 @@ def _filled(guard: Guard, does: Taken) -> str | None:
             f"the optimizer makes its state ({guard.source}) at its first step: a version before that and one"
             " after it is normal, made once. To save one, make the first step in eager"
         )
-    if guard.cause == "container" and does.is_varied:
+    by_name = guard.source == "kwargs" or does.is_named
+    if guard.cause == "container" and (by_name or does.is_varied):
         return (
-            f"calls pass another number of arguments by place ({_seen(guard)} in {guard.source}): a version"
-            " for each way to call it is normal, made once. To save one, call it in one way"
+            f"calls pass other arguments by {'name' if by_name else 'place'} ({_seen(guard)} in"
+            f" {guard.source}): a version for each way to call it is normal, made once. To save one, call it"
+            " in one way"
         )
     is_own = (
         guard.cause == "container" and _GLOBAL.search(guard.expression) and "item" in (guard.actual or "")
@@ -1079,6 +1138,13 @@ def _filled(guard: Guard, does: Taken) -> str | None:
 
 def _of_kind(guard: Guard) -> str | None:
     """What to do where tensors hold another kind of number, or a subclass other metadata."""
+    if guard.cause == "dtype" and "bool" in guard.values and _are_whole(guard):
+        return (
+            f"{guard.source} holds bools at one call and whole numbers at another: where it indexes, a mask"
+            " selects and numbers pick, so converting one gives another result. A version for each is"
+            f" normal, made once; to save one, make positions of the mask before the call,"
+            f" {guard.source}.nonzero().squeeze(1)"
+        )
     if guard.cause == "dtype" and _are_kinds(guard):
         return (
             f"{guard.source} holds whole numbers at one call and floats at another: two kinds of data, and a"
@@ -1104,6 +1170,10 @@ def _of_kind(guard: Guard) -> str | None:
             " value of it is a version. Keep it the same; hold a number that varies as one more inner tensor"
         )
     return None
+
+
+def _are_whole(guard: Guard) -> bool:
+    return len(guard.values) > 1 and all(value.startswith(("int", "bool")) for value in guard.values)
 
 
 def _are_kinds(guard: Guard) -> bool:

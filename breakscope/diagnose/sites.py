@@ -229,7 +229,7 @@ def _told(
     file = whose.file if standard and whose is not None else location.file
     # A repository beside the script is not the project, but a person can edit it all the same.
     if owner == "torch" or (owner == "library" and is_installed(file)):
-        caller = places.caller(location, tuple(stack))
+        caller = (_calls_torch(stack) if owner == "torch" else None) or places.caller(location, tuple(stack))
         theirs = Theirs(
             file,
             (whose.function if standard and whose is not None else location.function) or "",
@@ -281,6 +281,12 @@ def _module(file: str) -> str:
         return ""
     names = [Path(file).stem, *(part.name for part in Path(file).parents)]
     return next((name for name in reversed(names) if name in sys.stdlib_module_names), "")
+
+
+def _calls_torch(stack: Sequence[Frame]) -> Frame | None:
+    """The line that calls torch, where a person can edit it: that of a repository beside the script, too."""
+    last = next((frame for frame in reversed(stack) if frame.owner != "torch"), None)
+    return None if last is None or is_installed(last.file) or is_standard(last.file) else last
 
 
 def _is_compiled(caller: Frame | None, stack: Sequence[Frame]) -> bool:

@@ -161,8 +161,9 @@ _TABLE = (
     _Row(
         ("BS104",),
         r"^p?print\(.*\.(item|tolist)\(",
-        "Remove the call; or give it the tensor itself, without .item(), and say"
-        f" {_CONFIG}.reorderable_logging_functions.add(print) once: the text then comes after the graph.",
+        "Remove the call; or give it the tensor itself, without .item(), and a number that changes as a text,"
+        f" str(step), and say {_CONFIG}.reorderable_logging_functions.add(print) once: the text then comes"
+        " after the graph.",
     ),
     _Row(
         ("BS111",),

@@ -473,7 +473,11 @@ def _ends_loop(statement: ast.stmt | None, around: Sequence[ast.AST]) -> bool:
 
 
 def _is_flag(test: ast.expr) -> bool:
-    """``if self.ready:``, ``if not self.ready:``, ``if self.ready.item() == 0:``."""
+    """``if self.ready:``, ``if not self.ready:``, ``if self.training and self.ready.item() == 0:``."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        *settings, test = test.values
+        if not all(map(_is_attribute_of_self, settings)):
+            return False
     asked = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
     match asked:
         case ast.Compare(asked, [ast.Eq() | ast.NotEq()], [ast.Constant(0 | 1)]):
@@ -481,7 +485,11 @@ def _is_flag(test: ast.expr) -> bool:
     match asked:
         case ast.Call(ast.Attribute(asked, "item" | "bool"), []) | ast.Call(ast.Name("bool"), [asked]):
             pass
-    return isinstance(asked, ast.Attribute) and isinstance(asked.value, ast.Name) and asked.value.id == "self"
+    return _is_attribute_of_self(asked)
+
+
+def _is_attribute_of_self(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
 
 
 def _is_counted(test: ast.expr, around: Sequence[ast.AST]) -> bool:

@@ -369,7 +369,7 @@ def test_the_line_of_the_project_is_shown_where_torch_broke(scan: Scan) -> None:
     assert finding.location.owner == "torch"
     assert finding.called_from is not None
     assert finding.called_from.source == "return self.encoder(h, mask=self.mask) + 1"
-    assert "is_causal=True, or False, in the call at script.py:13" in str(finding.advice)
+    assert "Say is_causal=False in the call at script.py:13" in str(finding.advice)
 
 
 @torch

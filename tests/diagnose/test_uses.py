@@ -87,6 +87,10 @@ SHAPES = (
     ),
     ("math", "v = [[x.item()]]\nif math.isnan(v):\n    return None\nreturn x * 2"),
     ("stacked", "for i in range(3):\n    out.append([[x.max().item()]] + 1)\nreturn torch.tensor(out)"),
+    (
+        "flag",
+        "class A:\n    def f(self, x):\n        if self.training and not [[self.ready]]:\n            self.init(x)",
+    ),
     ("given", "alive = [1, 2]\nalive.pop([[int(x)]])"),
     (
         "steered",
