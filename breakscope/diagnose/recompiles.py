@@ -196,6 +196,11 @@ class _Reached:
     calls: int | None
 
 
+_DIVIDES = (
+    "Begin the schedule above 0, as with max(rate, 1e-8), or call step() outside of the compiled function:"
+    " compiled Adam divides by {rate}, which was 0, and a parameter (or an embedding's row) whose gradient is"
+    " 0 becomes NaN, where uncompiled it stays as it is."
+)
 _WRAPPED = (
     "{} are compiled apart and share torch's wrapper, so that the code of each is a version of it: that is"
     " normal for a few. For many raise torch._dynamo.config.recompile_limit, or compile a function of one's"
@@ -210,6 +215,8 @@ def _advice(found: Collected, cause: Cause, places: Places) -> str:
     does = what_it_does(cause, places)
     times = len(cause.recompiles) + len(cause.refused)
     said = advice(cause.guard, seen, times, does, side=_side(cause))
+    if expected.divides_by_rate(cause):
+        return _DIVIDES.format(rate=cause.guard.source)
     if cause.frame.file.endswith("external_utils.py"):
         if seen is not None and seen.other != seen.entry:
             said = _WRAPPED.format(f"{seen.other} and {seen.entry}")

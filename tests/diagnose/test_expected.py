@@ -233,3 +233,41 @@ def test_a_limit_that_ended_the_run_stands_first(scan: Scan) -> None:
     """)
     assert report.run.status == "script_error"
     assert (report.findings[0].code, report.findings[0].effect) == ("BS303", "ended")
+
+
+# ---- what a compiled optimizer makes of a learning rate of 0 ----
+
+WARMUP = """
+    import torch
+    p, q = (torch.nn.Parameter(torch.ones(3)) for _ in range(2))
+    opt = torch.optim.{optimizer}([p, q], lr=0.01)
+    schedule = torch.optim.lr_scheduler.LambdaLR(opt, lambda step: {rate})
+    @torch.compile
+    def step(x):
+        opt.zero_grad()
+        ((p * x).sum() + (q * 0).sum()).backward()
+        opt.step()
+    for _ in range(12):
+        step(torch.ones(3))
+        schedule.step()
+    open("finite", "w").write(str(bool(q.isfinite().all())))
+"""
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "rate", "advised"),
+    [
+        ("AdamW", "min(1.0, step / 3)", True),
+        ("AdamW", "max(min(1.0, step / 3), 1e-8)", False),
+        ("SGD", "min(1.0, step / 3)", False),
+    ],
+)
+def test_a_warmup_that_begins_at_zero_is_not_healthy(
+    warm: WarmScans, tmp_path: Path, optimizer: str, rate: str, advised: bool
+) -> None:
+    """With torch 2.13: a parameter whose gradient is 0 is NaN after the first step, under compile only."""
+    report = warm.scan(tmp_path, WARMUP.format(optimizer=optimizer, rate=rate))
+    told = [one for one in coded(report, "BS207") if "Begin the schedule above 0" in str(one.advice)]
+    assert bool(told) == advised
+    assert all(one.expected is None for one in told)
+    assert (tmp_path / "finite").read_text() == str(not advised)
