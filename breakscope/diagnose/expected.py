@@ -31,7 +31,6 @@ _GRADIENT_KEYS = re.compile(
     r"with(?:out)? (?:Autograd\w*|ADInplaceOrView)(?:, (?:Autograd\w*|ADInplaceOrView))*"
 )
 _FLAGS = ("True", "False", "None")
-_ADAM = re.compile(r"[/\\]torch[/\\]optim[/\\]adamw?\.py$")
 _APART = ("0", "1")  # sizes and numbers that torch always compiles apart
 
 
@@ -51,25 +50,10 @@ class Version:
 
 def reasons(found: Collected, causes: Sequence[Cause]) -> list[str | None]:
     """For each cause why it is expected; None for one that repeats, grows, or is none of the known kinds."""
-    real = {
-        index
-        for index, cause in enumerate(causes)
-        if cause.refused or not cause.recompiles or divides_by_rate(cause)
-    }
+    real = {index for index, cause in enumerate(causes) if cause.refused or not cause.recompiles}
     for versions in _by_code(found, causes):
         real |= _real(found, versions)
     return [None if index in real else _why(cause) for index, cause in enumerate(causes)]
-
-
-def divides_by_rate(cause: Cause) -> bool:
-    """Whether Adam was compiled for a learning rate of 0, by which its compiled form divides.
-
-    Torch compiles it as if it were ``capturable=True``: a parameter, or an embedding's row, whose gradient is
-    0 becomes NaN there, where eager code leaves it as it is. Schedules that warm up begin so.
-    """
-    is_adam = _ADAM.search(cause.frame.file) is not None
-    is_rate = (cause.guard.source or "").endswith("['lr']")
-    return is_adam and is_rate and cause.guard.expected in ("0.0", "0")
 
 
 def _by_code(found: Collected, causes: Sequence[Cause]) -> Iterable[list[Version]]:
