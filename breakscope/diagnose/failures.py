@@ -17,6 +17,7 @@ from breakscope.report.model import Counts, Finding, Unattributed
 _FULLGRAPH, _STRICT = "fullgraph=True", "error_on_graph_break(True)"
 # What running an op on fake tensors raised.
 _RAISED = re.compile(r"got (?P<type>\w+)\((?P<quote>['\"])(?P<text>.*?)(?P=quote),?\)", re.DOTALL)
+_MESSAGE = re.compile(r"(print|warnings\.warn|\w*(log|logger|logging)\.\w+)\(")
 
 
 def failures(found: Collected, places: Places, backend: str) -> tuple[list[Finding], list[Unattributed]]:
@@ -79,13 +80,24 @@ def _code(fail_type: str, said: str, strict: str | None) -> str:
 
 
 def _advice(
-    code: str, reason: records.Reason, backend: str, in_eager: str, strict: str | None, reached: str | None
+    code: str,
+    reason: records.Reason,
+    backend: str,
+    in_eager: str,
+    strict: str | None,
+    reached: str | None,
+    source: str,
 ) -> str:
     if code == "BS306" and reached is not None:
         return (
             f"Dynamo itself failed on a line of torch that {reached} leads to: make the call that leads"
             " there outside"
             " of the compiled function, and report the text to PyTorch."
+        )
+    if code == "BS306" and _MESSAGE.match(source):
+        return (
+            "Dynamo itself failed on what a message is made of: write the message in the caller, of what the"
+            " compiled function returns, and report the text to PyTorch."
         )
     if code == "BS306" and backend in ("eager", "aot_eager"):
         works = "; the same call passes in eager" if in_eager == "passed" else ""
@@ -153,7 +165,9 @@ def _failure(
     step = event.get("step")
     in_eager = trials.outcome(found, event["cid"])["outcome"]
     reached = name if location.owner == "torch" and backend in ("eager", "aot_eager") else None
-    why, what_to_do = _said(metrics, reason), _advice(code, reason, backend, in_eager, strict, reached)
+    source = location.source or ""
+    why = _said(metrics, reason)
+    what_to_do = _advice(code, reason, backend, in_eager, strict, reached, source)
     if code == "BS309":
         why, what_to_do = constraints.explain(said) or (why, what_to_do)
     title = trials.title(found, event["cid"], code, why) or catalog.entry(code).title

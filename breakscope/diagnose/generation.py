@@ -25,7 +25,12 @@ def led_back(made: Sequence[Finding], places: Places) -> list[Finding]:
         for frame in finding.stack[_begin(finding.stack) :]
         if frame.owner == "library"
     }
-    again = [finding for finding in made if finding.kind == "recompile" and _is_of(finding, reached)]
+    calls = {(frame.file, frame.line) for finding in inside for frame in finding.stack[:1]}
+    again = [
+        finding
+        for finding in made
+        if finding.kind == "recompile" and (_is_of(finding, reached) or _is_call(finding, calls))
+    ]
     own = {finding.fingerprint: finding for finding in (*inside, *again)}
     lead = max(inside, key=lambda one: (one.caused_by is None, one.counts.crossings or 0), default=None)
     if lead is None:
@@ -68,6 +73,12 @@ def _is_of(finding: Finding, reached: set[tuple[str, str]]) -> bool:
         return True
     name = (place.function or "").rpartition(".")[2]
     return name not in _MODEL and (place.file, place.function or "") in reached
+
+
+def _is_call(finding: Finding, calls: set[tuple[str, int]]) -> bool:
+    """Whether it is in what torch wraps a compiled method in, for a call of generate() itself."""
+    at, wrapped = finding.called_from, finding.location.file.endswith("external_utils.py")
+    return wrapped and at is not None and (at.file, at.line) in calls
 
 
 def _advice(lead: Finding, others: int, places: Places) -> str:

@@ -201,9 +201,9 @@ class _Reached:
 _ADAM = re.compile(r"[/\\]torch[/\\]optim[/\\]adamw?\.py$")
 _OTHER_FORM = re.compile(r"\b(foreach|fused)=True")
 _DIVIDES = (
-    "Begin the schedule above 0, as with max(rate, 1e-8), or give the optimizer foreach=True: compiled, Adam's"
-    " loop over single parameters, which it takes on the CPU, divides by {rate}, which was 0, and a parameter"
-    " (or an embedding's row) whose gradient is 0 becomes NaN, where uncompiled it stays as it is"
+    "Begin the schedule above 0, as with max(rate, 1e-8), or give the optimizer foreach=True: compiled,"
+    " Adam's loop over single parameters, which it takes on the CPU, divides by {rate}, which was 0, and a"
+    " parameter (or an embedding's row) whose gradient is 0 becomes NaN, where uncompiled it stays as it is"
 )
 
 

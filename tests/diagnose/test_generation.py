@@ -23,7 +23,8 @@ GENERATION = """
 
 
     class GenerationMixin:
-        def generate(self, ids, config):
+        @torch.no_grad()
+        def generate(self, ids, config, **options):
             config = copy.deepcopy(config)
             ids = ids * 1
             while int(ids[0, -1]) < 3:
@@ -75,6 +76,18 @@ def test_what_breaks_in_generate_leads_back_to_one_finding(warm: WarmScans, tmp_
     assert own.location.function == "Model.forward"
     assert own.caused_by is None
     assert "generate" not in str(own.advice)
+
+
+def test_what_wraps_a_compiled_generate_goes_with_it(warm: WarmScans, tmp_path: Path) -> None:
+    calls = """
+        generate = torch.compile(model.generate)
+        for size in (1, 2, 3):
+            generate(ids[:, :1].expand(2, size).clone(), config=config, **dict.fromkeys("ab"[: size - 1]))
+    """
+    report = scanned(warm, tmp_path, calls)
+    wrapped = [one for one in report.findings if one.location.file.endswith("external_utils.py")]
+    assert wrapped
+    assert all(one.caused_by is not None for one in wrapped)
 
 
 def test_a_compiled_function_that_calls_generate_is_told_where(warm: WarmScans, tmp_path: Path) -> None:
