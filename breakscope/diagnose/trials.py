@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from breakscope.diagnose.collect import Collected, Event
+from breakscope.diagnose.records import is_resume
 
 _FAILS = "BS190"
 _COMPILE_ONLY = "BS191"
@@ -16,9 +17,16 @@ _OURS = (
 
 
 def outcome(found: Collected, compile_id: str | None) -> Event:
-    """How the call of a compile ended in eager; ``not tried`` in a trace, and where it could not be tried."""
-    tried = (event for event in found.eager if event["cid"] == compile_id)
-    return next(tried, {"outcome": "not tried"})
+    """How the call of a compile ended in eager; ``not tried`` in a trace, and where it could not be tried.
+
+    What had run of the call before, up to a graph break, ran a second time: an exception then may be of that.
+    """
+    tried = next((event for event in found.eager if event["cid"] == compile_id), {"outcome": "not tried"})
+    names = (event["metrics"].get("co_name") for event in found.metrics if event["cid"] == compile_id)
+    if tried["outcome"] == "raised" and any(is_resume(name or "") for name in names):
+        why = f"a part of the call had run before, and the call as a whole then raises {tried['error']}"
+        return {"outcome": "not tried", "why": why}
+    return tried
 
 
 def code(found: Collected, compile_id: str | None, said: str) -> str:

@@ -259,6 +259,43 @@ def test_an_error_that_eager_does_not_reach_for_another_one_is_not_called_the_sa
     assert finding.title == "error under torch.compile, where eager raises another: KeyError"
 
 
+def test_what_eager_raises_of_a_call_that_had_begun_is_not_called_the_same(scan: Scan) -> None:
+    """Made again as a whole, its first part runs twice: of one graph backward() cannot."""
+    report = scan("""
+        from collections import deque
+
+        import numpy as np
+        import torch
+
+        w = torch.nn.Parameter(torch.ones(3))
+        kept = deque([1.0, 2.0])
+        graph = (w * 2).sum()
+
+        @torch.compile
+        def update(x):
+            loss = graph + x.sum()
+            loss.backward()
+            return {"loss": loss.detach(), "mean": np.mean(kept)}
+
+        update(torch.ones(3))
+    """)
+    (finding,) = (one for one in report.findings if one.effect == "ended")
+    assert finding.code == "BS306"
+    assert "a part of the call had run before" in finding.explanation
+    assert str(finding.advice).startswith("numpy is given a deque here")
+    passes = scan("""
+        from collections import deque
+        import numpy as np, torch
+
+        @torch.compile
+        def update(x):
+            return x.sum(), np.mean(list(deque([1.0, 2.0])))
+
+        print(update(torch.ones(3)))
+    """)
+    assert passes.run.status == "ok"
+
+
 def test_trying_a_call_in_eager_leaves_no_trace_in_the_script(scan: Scan, tmp_path: Path) -> None:
     scan("""
         import random, torch
