@@ -30,8 +30,17 @@ def _holds_others(tensor: torch.Tensor) -> bool:
     return type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__
 
 
-def _is_unfolded(tensor: torch.Tensor) -> bool:
-    return _holds_others(tensor) and hasattr(tensor, "__tensor_flatten__")
+# Said of a tensor whose class keeps its values where nobody can look: equal to no other.
+HIDDEN = "whose values cannot be seen"
+
+
+def _held(tensor: torch.Tensor) -> tuple[str, ...] | None:
+    """The names under which a tensor holds those that it computes with; None for one with its own values."""
+    if not _holds_others(tensor):
+        return None
+    if hasattr(tensor, "__tensor_flatten__"):
+        return tuple(tensor.__tensor_flatten__()[0])
+    return tuple(name for name, value in vars(tensor).items() if isinstance(value, torch.Tensor))
 
 
 def flatten(
@@ -43,9 +52,10 @@ def flatten(
         take: what to make of a tensor instead of a copy.
     """
     if isinstance(value, torch.Tensor):
-        held = value.__tensor_flatten__()[0] if take is on_host and _is_unfolded(value) else None
+        held = _held(value) if take is on_host else None
         # A DTensor and its kin are not loaded elsewhere: their class, their shape, and what they hold.
-        yield path, take(value) if held is None else f"{type(value).__qualname__} {tuple(value.shape)}"
+        said = f"{type(value).__qualname__} {tuple(value.shape)}{'' if held else f', {HIDDEN}'}"
+        yield path, take(value) if held is None else said
         for name in held or ():
             yield from flatten(getattr(value, name), f"{path}.{name}")
     elif isinstance(value, Mapping):

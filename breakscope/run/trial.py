@@ -153,6 +153,6 @@ def _compared_in_fork(before: Trial, after: Trial, warm: Warm) -> str | None:
     settings = json.dumps([str(one.absolute()) for one in (before.outputs, after.outputs, result)])
     with open(os.devnull, "wb") as null:
         fork = warm.fork(Agent(_COMPARES, settings), null.fileno(), null.fileno())
-    if fork is None or fork.wait() != 0:
+    if fork is None or fork.wait() != 0 or not result.exists():
         return None
     return result.read_text(encoding="utf-8")

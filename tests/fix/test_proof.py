@@ -28,7 +28,6 @@ from breakscope.inside.prove.copies import Copies, NotCopiedError
 from breakscope.inside.prove.search import BEHIND, Search
 from breakscope.inside.prove.tally import ENDLESS, Tally
 from breakscope.inside.prove.world import World
-from breakscope.inside.tensors import flatten
 
 pytestmark = pytest.mark.torch
 
@@ -1189,14 +1188,3 @@ def test_what_all_parameters_decide_together_is_driven(tmp_path: Path) -> None:
     found = judged(before, after, ("torch.rand(3, 4) + 1",), tmp_path)
     assert found.status == "proved", found.why
     assert found.evidence.kinds["values of parameters"] >= 1
-
-
-def test_what_a_tensor_wraps_is_kept_for_the_comparison_and_can_be_loaded(tmp_path: Path) -> None:
-    two_tensor = pytest.importorskip("torch.testing._internal.two_tensor")
-    leaves = list(flatten([two_tensor.TwoTensor(torch.ones(2), torch.zeros(2))]))
-    torch.save(leaves, tmp_path / "kept.pt")
-    loaded = torch.load(tmp_path / "kept.pt", weights_only=True)
-    assert [path for path, _ in loaded] == ["[0]", "[0].a", "[0].b"]
-    assert loaded[0][1] == "TwoTensor (2,)"
-    assert torch.equal(loaded[1][1], torch.ones(2))
-    assert torch.equal(loaded[2][1], torch.zeros(2))

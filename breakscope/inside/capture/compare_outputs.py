@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from breakscope.inside.tensors import dense, described_otherwise, gaps, magnitudes, same_bits
+from breakscope.inside.tensors import HIDDEN, dense, described_otherwise, gaps, magnitudes, same_bits
 
 MAX_DIFFERENCES = 20
 
@@ -57,6 +57,8 @@ class _Found:
         if not isinstance(one, torch.Tensor) or not isinstance(other, torch.Tensor):
             if type(one) is not type(other) or one != other:
                 self.differ(f"{where}: {str(one)[:80]} became {str(other)[:80]}")
+            elif str(one).endswith(HIDDEN):
+                self.differ(f"{where}: {one}")
             return
         self.tensors += 1
         otherwise = described_otherwise(one, other)
