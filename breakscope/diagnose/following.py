@@ -521,6 +521,11 @@ def _key(one: _Again) -> tuple[object, ...] | None:
     items = _ITEM.fullmatch(guard.source or "")
     if items and guard.cause in ("int_value", "float_value", "constant_value") and not seen.same_call:
         return "items", one.finding.location, items["of"], guard.cause
+    own = (guard.source or "").startswith("self.")
+    if guard.cause == "size" and guard.actual is not None and not (seen.sizes or seen.same_call or own):
+        return "size of its own", seen.entry, seen.where, guard.expected, guard.actual
+    if guard.cause == "requires_grad" and seen.same_call and not seen.direct and not own:
+        return "gradient", seen.entry, seen.where, guard.expected
     # One object, or one tensor's kind, that is handed on: each function that takes it is compiled again.
     if guard.cause in _HANDED_ON and guard.actual is not None and not seen.same_call:
         return "handed on", seen.entry, seen.where, guard.cause, guard.expected, guard.actual

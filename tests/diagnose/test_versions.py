@@ -69,6 +69,26 @@ SCRIPT = """
     def predict(model, x):
         return x * 2 if model.classes > 1 else x * 3
 
+    class Box:
+        def __init__(self, size):
+            self.x = torch.ones(size, 3)
+
+    def layer(h):
+        h = h * 2
+        print(end="")
+        return h + 1
+
+    def head(y):
+        y = y * 3
+        print(end="")
+        return y.sum()
+
+    @torch.compile(backend="eager")
+    def boxed(box):
+        y = box.x * 1
+        print(end="")
+        return head(layer(y))
+
     class Kept(nn.Module):
         def forward(self, x):
             self.seen.append(x.sum())
@@ -94,6 +114,8 @@ SCRIPT = """
     act(torch.ones(3), scale=2)
     predict(Model(1), torch.ones(3))
     predict(Model(2), torch.ones(3))
+    for size in (4, 2):
+        boxed(Box(size))
     for _ in range(4):
         keeps(torch.ones(3))
 """
@@ -153,6 +175,13 @@ def test_arguments_by_name_are_a_way_to_call_and_no_state(report: Report) -> Non
 def test_two_models_with_a_constant_each_are_normal(report: Report) -> None:
     told = [str(one.advice) for one in of(report, "predict", "BS209")]
     assert any("normal for two, as where two models run this code" in advice for advice in told)
+
+
+def test_functions_that_one_size_goes_through_are_one_cause(report: Report) -> None:
+    """No argument of the call tells of it."""
+    sizes = of(report, "layer", "BS201") + of(report, "head", "BS201")
+    assert {one.guard.source for one in sizes if one.guard} >= {"h", "y"}
+    assert sum(one.caused_by is None for one in sizes) <= 1
 
 
 def test_what_an_object_keeps_of_each_call_is_returned(report: Report) -> None:
