@@ -209,6 +209,8 @@ def _of_cause(code: str, cause: Reason, site: Site) -> str:
         return break_words.BREAKS_INSIDE
     if code == "BS105" and re.search(r"\bnms\b", said):
         return break_words.NMS
+    if code in ("BS115", "BS121") and site.theirs is None and _runs_again(site):
+        return break_words.BY_HAND
     found = None if site.theirs is None else library_advice.of_call(code, site.theirs)
     found = found or _of_record(code, cause, said, site)
     if found is None and site.theirs is None:
@@ -221,6 +223,14 @@ def _of_cause(code: str, cause: Reason, site: Site) -> str:
         f"{found.rstrip('.')}. {break_words.FINITE.format(unsafe=site.unsafe)}"
         if site.unsafe and selects
         else found
+    )
+
+
+def _runs_again(site: Site) -> bool:
+    """Whether it is in the backward() of a checkpoint that somebody wrote: it takes gradients by itself."""
+    inside = site.function.endswith(("backward", "backward.<locals>.<listcomp>"))
+    return (
+        inside and re.search(r"\b(autograd\.grad|requires_grad_|enable_grad)\(", site.statement) is not None
     )
 
 
@@ -535,7 +545,7 @@ def _of_draw(site: Site) -> str | None:
             " each number that comes; or run all turns, and weigh with 0 and 1."
         )
     if site.condition is not None:
-        return _of_drawn_test(site.condition)
+        return _of_drawn_test(site.condition, site.turns)
     if _DRAWS_MANY.search(site.expression) and not _is_one_number(site):
         return source_advice.of_draws(site.expression)
     was_drawn = not re.search(r"\b(random|np|numpy)\b|seed", site.expression)  # it is needed as a number here
@@ -562,7 +572,7 @@ def _of_test(code: str, site: Site) -> str | None:
         and _is_drawn_alone(condition)
         and site.shape not in ("layerdrop", "turn", "stop")
     ):
-        return _of_drawn_test(condition)
+        return _of_drawn_test(condition, site.turns)
     # What an object counts, or what says when Python's own work is done; else sizes and the like.
     counted = re.match(r"\w+\.[\w.]+ % " if site.shape in _TESTS else r"[\w.]+ % ", condition)
     if code == "BS101" and counted and (site.shape in _TESTS or site.shape == "python"):
@@ -599,14 +609,15 @@ def _is_one_number(site: Site) -> bool:
 _OF_PYTHON = re.compile(r"\b(np\.|numpy\.)?random\.(random|rand|uniform)\((0(\.0)?, 1(\.0)?)?\)")
 
 
-def _of_drawn_test(condition: str) -> str:
+def _of_drawn_test(condition: str, turns: str) -> str:
     """What to do about a test of a random number: what a graph draws follows torch's own state."""
     drawn = re.sub(r"\.item\(\)|,? ?\bgenerator=[\w.]+", "", _OF_PYTHON.sub("torch.rand(())", condition))
     drawn = re.sub(rf"\bmath\.({'|'.join(source_advice.OF_MATH)})\(", r"torch.\1(", drawn)
     if not _DRAWN.search(drawn) or re.search(r"\b(math|random|np|numpy)\.", drawn):
         drawn = "torch.rand(()) < p"
     other = "" if drawn == condition.replace(".item()", "") else ", whose numbers follow torch.manual_seed"
-    return break_words.DRAW.format(drawn=drawn, other=other)
+    words = break_words.DRAW_EACH_TURN if turns else break_words.DRAW
+    return words.format(drawn=drawn, other=other)
 
 
 def _is_drawn_alone(condition: str) -> bool:

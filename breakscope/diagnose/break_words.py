@@ -44,6 +44,11 @@ DRAW = (
     " the two; or, where both sides are tensors of one shape, compute both and select with"
     " torch.where({drawn}, …, …){other}."
 )
+DRAW_EACH_TURN = (
+    "A random number decides in each turn of the loop: where both sides are tensors of one shape, compute"
+    " both and select with torch.where({drawn}, …, …){other}; or draw all turns' numbers before the compiled"
+    " call and pass Python bools, a graph for each pattern that comes."
+)
 DRAWS = (
     "Numbers are drawn one by one, in `{turns}`: draw them in the caller, one for each turn, and pass them in"
     " as a list, where those that are sizes or positions make a graph for each that comes (where their bounds"
@@ -181,10 +186,10 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
         ("BS121",),
         r"torch\.autograd\.grad\b",
         (
-            "Take the gradient with torch.func.grad, which Dynamo traces, or set"
-            " torch._dynamo.config.trace_autograd_ops = True, where what is differentiated is computed in the"
-            " compiled function too, of inputs that come with requires_grad; else call torch.autograd.grad"
-            " outside of it."
+            "Take the gradient with torch.func.grad, which Dynamo traces (an autograd.Function on the way"
+            " needs a setup_context for it), or set torch._dynamo.config.trace_autograd_ops = True, where"
+            " what is differentiated is computed in the compiled function too, of inputs that come with"
+            " requires_grad; else call torch.autograd.grad outside of it."
         ),
     ),
     (
@@ -329,8 +334,9 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
         ("BS127", "BS107"),
         r"[gs]et_rng_state|fork_rng",
         (
-            "It keeps the random state to run a part again: torch.utils.checkpoint (use_reentrant=False),"
-            " which Dynamo traces, does the same; or put torch.compiler.disable on what keeps it."
+            "It keeps the random state. Where a part runs again with the same numbers, torch.utils.checkpoint"
+            " (use_reentrant=False), which Dynamo traces, does the same; where another call is to draw them"
+            " too, keep the state in the caller, and compile the calls in between by themselves."
         ),
     ),
     (
@@ -375,8 +381,14 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
     ),
 )
 FROM_NUMPY = (
-    "The value comes out of numpy, which Dynamo traces as a tensor: leave this to the caller, on arrays (or"
-    " put torch.compiler.disable on the function), or write it with torch operations."
+    "The value comes out of numpy, which Dynamo traces as a tensor: where it is a constant, make it one of"
+    " Python's where it is defined, float(…) or int(…); else leave this to the caller, on arrays (or put"
+    " torch.compiler.disable on the function), or write it with torch operations."
+)
+BY_HAND = (
+    "This is a checkpoint written by hand, which runs a part again in backward():"
+    " torch.utils.checkpoint.checkpoint(function, *inputs, use_reentrant=False), which Dynamo traces, does"
+    " the same in its place; or call what uses it outside of the compiled function."
 )
 NUMBER = (
     "`{name}` is a number of numpy's ({kind}), which Dynamo traces as a tensor: make it one of Python's where"
@@ -920,6 +932,14 @@ BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
         (
             f"Remove the call, or add the method to {_CONFIG}.ignore_logging_functions (up to torch 2.10"
             " ignore_logger_methods), which then says nothing where it is compiled."
+        ),
+    ),
+    (
+        ("BS104",),
+        r"_filters_mutated|simplefilter|filterwarnings|catch_warnings",
+        (
+            "The filter of warnings is changed here, which is no message: set it once, before the compiled"
+            " call, or enter it only `if not torch.compiler.is_compiling()`."
         ),
     ),
     (

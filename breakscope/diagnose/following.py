@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from breakscope.diagnose import break_words, uses
 from breakscope.diagnose.collect import Collected
 from breakscope.diagnose.guard_paths import line_of_temporary, of_strides
-from breakscope.diagnose.origins import Origin, Size, origin, together
+from breakscope.diagnose.origins import Origin, Size, may_come_of, origin, together
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.recompile_advice import (
     A_SECOND,
@@ -466,6 +466,8 @@ def _may_follow(guard: Guard, size: Size) -> bool:
         return guard.actual == str(size.new)  # a counter is asked so, too
     if guard.expected is None or guard.actual is None or not (guard.expected + guard.actual).isdecimal():
         return True
+    if guard.source is not None and line_of_temporary(guard.source) is not None:
+        return may_come_of(guard, [size])  # what was computed in front of a break may be of any size
     return (int(guard.actual) > int(guard.expected)) == (size.new > size.old)
 
 

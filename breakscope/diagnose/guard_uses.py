@@ -51,6 +51,7 @@ class Taken:
         grows: whether more is put behind what it holds, so that it is longer at each call.
         is_varied: whether it is the function's own ``*args``. is_named: whether it is its ``**kwargs``.
         caches: whether something is put into it only where it is not there yet.
+        is_backward: whether the function is the ``backward`` of an ``autograd.Function``.
         set_by: the class whose ``__init__`` alone sets it; empty where it is set elsewhere too.
         made: the first line on which the function itself makes it, where a break hands it on.
     """
@@ -63,6 +64,7 @@ class Taken:
     is_varied: bool = False
     is_named: bool = False
     caches: bool = False
+    is_backward: bool = False
     set_by: str = ""
     made: int = 0
 
@@ -176,6 +178,7 @@ def taken(sources: Sources, guard: Guard, at_work: Sequence[tuple[str, int]]) ->
         caches=any(_caches(way[-1], guard.source or "") for way in every),
         is_varied=any(_takes_any(way[-1], guard.source or "") for way in ways[:1]),
         is_named=any(_takes_any_name(way[-1], guard.source or "") for way in ways[:1]),
+        is_backward=any(getattr(way[-1], "name", "") == "backward" for way in ways[:1]),
         set_by=_set_by(ways, guard.source or ""),
         made=_made(ways[0], guard.source or "") if ways and guard.resumed else 0,
     )

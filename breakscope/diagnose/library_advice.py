@@ -28,7 +28,6 @@ _ARRAYS = ("numpy", "pandas", "pyarrow", "scipy", "sklearn", "polars", "xarray",
 
 # Selections that become Python's list, whose length no setting makes known.
 _LISTED = re.compile(r"\b(where|nonzero|unique|masked_select)\(.*\.tolist\(", re.DOTALL)
-_SELECTED = re.compile(r"\bmasked_select\(")
 _COMPREHENSION = re.compile(r"\.<locals>\.<\w+>.*$")
 _OF_NUMPY = re.compile(
     r"\b(?:np|numpy)\.(?P<outer>ceil|floor)\((?:np|numpy)\.(?P<inner>log|log2|log10|log1p|sqrt|exp)\("
@@ -45,6 +44,8 @@ _BY_FUNCTION = {
     "_detect_is_causal_mask": "Say is_causal=False in the call{at} (tgt_is_causal= of a decoder,"
     " src_is_causal= and tgt_is_causal= of nn.Transformer): the mask is applied as it is, and torch need not"
     " read it to find out whether it is causal. Where a causal mask is passed at every call, say True",
+    "decorate_context": "Write `with torch.no_grad():`, or what the decorator enters, in the body of what is"
+    " called{at}: a function that was decorated inside of compiled code cannot be made again behind a break",
     # transformers 5: tried on GPT-2, which then is one graph.
     "maybe_install_capturing_hooks": "Make the call{at} once before torch.compile: transformers installs its"
     " hooks for hidden states and attentions at the first call that asks for them, and never again",
@@ -180,8 +181,6 @@ def _of_no_setting(code: str, theirs: Theirs) -> str | None:
         return "where what data selects becomes a list of Python's"
     if _COMPREHENSION.search(theirs.function) and code == "BS105":
         return "in a comprehension that selects another number of things in each of its turns"
-    if theirs.sites > 1 and code == "BS105" and _SELECTED.search(theirs.source):
-        return "where selections are held against each other, whose sizes torch does not know to be the same"
     return None
 
 
@@ -288,7 +287,7 @@ def _eagerly(theirs: Theirs) -> str | None:
     sites = max(theirs.sites, 2 * (function != theirs.function))  # those that its function itself has, too
     if sites < 2 or theirs.module is None or "<" in function:
         return None
-    if name in ("forward", "__call__", "__init__"):
+    if "forward" in name or name in ("__call__", "__init__"):
         return None
     target = f"{theirs.module.rpartition('.')[2]}.{function}"
     several = f"in place of {sites}" if function == theirs.function else "for all that it has"

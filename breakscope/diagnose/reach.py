@@ -384,7 +384,7 @@ def _breaks(node: ast.AST) -> TypeGuard[ast.expr | ast.stmt]:
     match node:
         case ast.Call(ast.Name("print")):
             return True
-        case ast.Call(ast.Attribute(attr="item" | "tolist" | "nonzero" | "backward"), []):
+        case ast.Call(ast.Attribute(attr="item" | "tolist" | "numpy" | "nonzero" | "backward"), []):
             return True
         case ast.Call(ast.Name("int" | "float" | "bool"), [ast.Call(ast.Attribute(attr=attr), [])]):
             return attr in _OF_TENSORS

@@ -71,6 +71,11 @@ def advice(
             "one graph for training and one for evaluation is normal and made once; here gradients and"
             " autocast both differ, so one graph serves both only where both are the same"
         )
+    elif guard.cause == "global_state" and "grad_mode" in (guard.source or "") and does.is_backward:
+        text = (
+            "a backward() that is run with create_graph=True and one without are two graphs, which is normal,"
+            " made once"
+        )
     elif guard.cause == "global_state" and "grad_mode" in (guard.source or ""):
         text = (
             f"one graph with gradients and one without is normal and made once: the call{_at(origin)} came"
@@ -782,8 +787,8 @@ def _optional(guard: Guard, does: Taken, origin: Origin | None = None) -> str:
     name = guard.source or "the argument"
     if name.endswith(".grad") and guard.expected == "None":
         return (
-            f"{name} is None until the first backward, and a tensor from then on: a version for each, made"
-            " once. Nothing to do where it stays there; where zero_grad() gives it None again,"
+            f"{name} is None before the first backward, or where the code sets it to None, and a tensor else:"
+            " a version for each is normal, made once. Where zero_grad() gives it None again,"
             " zero_grad(set_to_none=False) keeps it"
         )
     if name.endswith(".grad"):
@@ -1202,9 +1207,9 @@ def _gradient(guard: Guard, origin: Origin | None) -> str | None:
     if origin is not None and not origin.direct and not origin.modes:
         return (
             f"{guard.source} needs a gradient at some runs of this function and none at others{_at(origin)},"
-            " as a state does that begins as zeros and is then computed: a version for each is normal, made"
-            " once. To save one, let it begin with requires_grad, or repair the break that makes this a"
-            " compile of its own"
+            " as the first layer's input, a state that begins as zeros, or what frozen parameters make: a"
+            " version for each is normal, made once. To save one, repair the break that makes this a compile"
+            " of its own"
         )
     if origin is not None and not origin.direct:
         return (

@@ -254,6 +254,26 @@ _TABLE = (
         r"\.new\(\)\.resize_\(",
         "Make the tensor by x.new_empty(size) in place of x.new().resize_(size), which Dynamo traces.",
     ),
+    _Row(
+        ("BS115",),
+        r"\.resize_\(.*\)\.(zero_|fill_)\(|\.resize_\(",
+        "Make a new tensor in place of resize_(size), which Dynamo traces: torch.zeros(size) where it is"
+        " filled with zeros, x.new_empty(size) where it is written whole.",
+        statement=r"\.resize_\(.*\)\.(zero_|fill_|copy_)\(",
+    ),
+    _Row(
+        ("BS107",),
+        r"\.detach_\(",
+        "Leave detach_() out, which Dynamo does not trace: x = x.detach() is another tensor; a gradient has"
+        " no history of its own, but where create_graph=True made one, and .grad = None empties it.",
+    ),
+    _Row(
+        ("BS127",),
+        r"\.random_\(",
+        "Draw it with torch.randint(low, high, size) in place of random_(low, high), which is part of the"
+        " graph; where a slice begins or ends there, select by position, torch.where(torch.arange(n) >= cut,"
+        " …, …).",
+    ),
     _Row(("BS127",), r"\b(manual_)?seed(_all)?\(", "Set the seed before the compiled call."),
     _Row(
         ("BS127",),

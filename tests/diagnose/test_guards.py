@@ -853,7 +853,7 @@ def test_what_is_said_of_a_value_goes_with_its_use(
 def test_what_differs_within_one_call_is_not_led_back_to_its_mode() -> None:
     inside = sized(direct=False, same_call=True, other="f")
     needs = Guard("c", "cells[0]", "True", "False", "requires_grad", values=("True", "False"))
-    assert "as a state does that begins as zeros and is then computed" in advice(needs, inside, 1)
+    assert "a state that begins as zeros" in advice(needs, inside, 1)
     assert "follows the mode of the call" in advice(needs, replace(inside, modes=("grad mode",)), 1)
     flag = Guard("c", "use_cache", "True", "False", "constant_value", values=("True", "False"))
     assert "one call at train.py:9 runs this function with True and with False" in advice(flag, inside, 1)

