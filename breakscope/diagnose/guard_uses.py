@@ -209,12 +209,10 @@ def _is_stored(place: ast.Subscript) -> bool:
 def _made(way: Sequence[ast.AST], name: str) -> int:
     """The first line on which a function gives a value to a name that is none of its arguments; else 0."""
     function, name = way[-1], re.split(r"[.\[]", name)[0]
-    if not isinstance(function, ast.FunctionDef) or name in {
-        node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)
-    }:
+    if not isinstance(function, ast.FunctionDef):
         return 0
     given = {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)}
-    if any(_unpacks(node, name, given) for node in ast.walk(function)):
+    if name in given or any(_unpacks(node, name, given) for node in ast.walk(function)):
         return 0
     lines = [
         node.lineno

@@ -50,6 +50,32 @@ def test_a_loop_over_time_is_named_with_its_rounds(scan: Callable[..., Any]) -> 
     assert short.findings == ()
 
 
+def test_a_short_loop_in_what_is_called_often_is_not_the_one_that_was_unrolled(
+    scan: Callable[..., Any],
+) -> None:
+    """Three turns for each of 200 calls: the loop around the calls has 200."""
+    report = scan("""
+    import torch
+
+    def widen(x, rank):
+        while len(x.shape) < rank:
+            x = x[..., None]
+        return x
+
+    @torch.compile
+    def f(x):
+        total = x.sum()
+        for step in range(200):
+            total = total + widen(x * step, 4).sum()
+        return total
+
+    f(torch.ones(3))
+    """).report
+    [finding] = report.findings
+    assert (finding.code, finding.location.source) == ("BS401", "for step in range(200):")
+    assert "was unrolled 200 times" in finding.reason
+
+
 def test_a_compile_that_is_cut_off_is_in_the_report_and_the_run_is_not_called_vacuous(
     scan: Callable[..., Any],
 ) -> None:

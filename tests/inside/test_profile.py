@@ -68,7 +68,7 @@ def test_the_gap_divides_into_operations_and_python(scan: Callable[..., Scanned]
     assert nap.method == "profiler window, 5 steps, scaled to the measured gap"
     assert (nap.eager_ms, nap.waiting_ms, nap.launches, nap.ops) == (0, 0, 0, {})
     assert nap.python_ms == pytest.approx(sleep.cost.parts["gap"])
-    assert nap.python_ms >= 50
+    assert nap.python_ms > 45  # of a nap of 50 ms: what is measured beside it is taken off
     assert (ops.ops["aten::mean"], ops.ops["aten::add"]) == (20, 20)
     assert ops.eager_ms > 0
     whole = ops.eager_ms + ops.python_ms + ops.waiting_ms

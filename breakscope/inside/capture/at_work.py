@@ -43,6 +43,7 @@ class AtWork:
         self._output: Any = None
         self.ops = 0
         self._visits: Counter[tuple[types.CodeType, int, int]] = Counter()
+        self._entries: Counter[types.CodeType] = Counter()  # calls of it that had an op
         self._path: list[tuple[Any, int]] = []  # of the op before; held, for an address is soon used again
         self.told = False
 
@@ -51,6 +52,7 @@ class AtWork:
         if output is not self._output:  # it began anew, knowing where the graph breaks
             self._output, self.ops = output, 0
             self._visits.clear()
+            self._entries.clear()
         self.ops += 1
         self._note_lines(output.current_tx)
         if time.perf_counter() - self._last_told >= _EVERY_S:
@@ -70,6 +72,7 @@ class AtWork:
             )
             if not same and (level == 0 or self._is_of_project(at.f_code)):
                 self._visits[at.f_code, at.lineno, pointer] += 1
+                self._entries[at.f_code] += before is None or before[0] is not at
         self._path = path
 
     def _is_of_project(self, code: types.CodeType) -> bool:
@@ -99,11 +102,11 @@ class AtWork:
         )
 
     def _lines(self) -> list[list[Any]]:
-        """(file, line, times that it ran) of the lines that ran most often."""
+        """(file, line, times that it ran in a call of its function) of the lines that ran most often."""
         times: dict[tuple[str, int], int] = {}
         for (code, line, _), count in self._visits.items():
             key = (code.co_filename, line)
-            times[key] = max(times.get(key, 0), count)
+            times[key] = max(times.get(key, 0), round(count / max(1, self._entries[code])))
         most = sorted(times.items(), key=lambda item: -item[1])[:_MOST_LINES]
         return [[file, line, count] for (file, line), count in most]
 
