@@ -209,6 +209,8 @@ def _of_cause(code: str, cause: Reason, site: Site) -> str:
         return break_words.BREAKS_INSIDE
     if code == "BS105" and re.search(r"\bnms\b", said):
         return break_words.NMS
+    if code == "BS107" and re.search(r"\bpack_padded_sequence\(.*\)(\[0\]|\.data\b)", site.statement):
+        return break_words.UNPADDED
     if code in ("BS115", "BS121") and site.theirs is None and _runs_again(site):
         return break_words.BY_HAND
     found = None if site.theirs is None else library_advice.of_call(code, site.theirs)

@@ -14,6 +14,10 @@ PACKED = (
     " out[torch.arange(len(out)), lengths - 1] for its last state; or leave the packed RNN eager and compile"
     " what stands before and after it."
 )
+UNPADDED = (
+    "Packing only takes the elements out that lie within the lengths: keep them padded, with -100, the loss's"
+    " ignore_index, where torch.arange(n) >= lengths[:, None]; or pack in the caller and pass that in."
+)
 RANGE_OF_NUMPY = (
     "A loop needs numbers of Python's, and one here is numpy's, which Dynamo traces as a tensor: make it an"
     " int where it is made, int(…) before the compiled call, or take it from a shape."

@@ -92,8 +92,6 @@ _REMEDIES: dict[GuardCause, str] = {
     " where it is a size, that is one compile, and breakscope remedy tries dynamic=True",
     "type": "a version for each type of {name} is normal where several are meant, and made once: else pass it"
     " always as one type",
-    "aliasing": "pass {name} always as one or always as different ones: where they meet, .clone() a tensor"
-    " and copy another object",
 }
 
 
@@ -277,6 +275,19 @@ def _container(guard: Guard, name: str) -> str:
     return f"keep the items of {name} the same in number and names{stacked}{_seen(guard)}"
 
 
+def _aliasing(guard: Guard, name: str) -> str:
+    if is_unnamed(name):
+        return (
+            f"{name} are one object at some calls and two at others, as where a function returns its argument"
+            " or a new tensor: a version for each is normal, made once; to save one, repair the graph break"
+            " that hands them on"
+        )
+    return (
+        f"pass {name} always as one or always as different ones: where they meet, .clone() a tensor and copy"
+        f" another object{_seen(guard)}"
+    )
+
+
 _STATE = (
     (
         "grad_mode",
@@ -363,6 +374,7 @@ _SPECIAL: dict[GuardCause, Callable[[Guard, str], str]] = {
     "module_attribute": _attribute,
     "identity": _identity,
     "container": _container,
+    "aliasing": _aliasing,
     "global_state": _global_state,
     "other": _other,
 }

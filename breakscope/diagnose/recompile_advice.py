@@ -271,10 +271,14 @@ def _by_caller(guard: Guard, origin: Origin, does: Taken) -> str | None:
     two_callers = origin.other != origin.entry and origin.other and not origin.same_call
     if not two_callers or is_specialized(guard, origin):
         return None
+    apart = (
+        "torch compiles sizes 0 and 1 apart from all others, a graph for each, made once"
+        if _SPECIAL_SIZES & {guard.expected, guard.actual}
+        else "it is one compile, and after the second size torch makes it dynamic"
+    )
     return (
         f"this code is run by {origin.other}() and by {origin.entry}(), each with its own size of"
-        f" {guard.source} ({_seen(guard)} were seen): it is one compile, and after the second size torch"
-        " makes it dynamic"
+        f" {guard.source} ({_seen(guard)} were seen): {apart}"
     )
 
 

@@ -245,7 +245,11 @@ def _advice(found: Collected, cause: Cause, places: Places) -> str:
     if _is_layout(cause.guard) and is_installed(cause.frame.file):
         is_passed = seen is not None and seen.direct
         said = said if is_passed else _LAYOUT.format(cause.guard.source)
-    if cause.guard.cause == "size" and "dynamic" in said and "number of" not in said:
+    if (
+        cause.guard.cause == "size"
+        and "dynamic" in said
+        and not re.search(r"number of|is unrolled over", said)
+    ):
         said += _RANGES * does.is_range
     return f"{said}. {_FORBIDDEN}" if first.raised else said
 

@@ -1111,3 +1111,17 @@ def test_a_name_of_dynamos_is_no_list_that_anybody_passes() -> None:
     assert guard.source is not None
     assert guard.source.startswith("__")
     assert "repair the graph break over which it is held" in advice(guard, None, 1).lower()
+
+
+def test_values_of_a_break_that_are_one_object_are_nothing_that_anybody_passes() -> None:
+    passed = Guard("c", "x and y", "the same object", "different objects", "aliasing")
+    assert remedy(passed).startswith("pass x and y always as one")
+    held = replace(passed, source="value from line 8 and x")
+    assert "repair the graph break that hands them on" in remedy(held)
+
+
+def test_two_callers_with_a_size_of_one_are_two_graphs() -> None:
+    seen = Origin(False, False, (), (), (), "train.py:9", "evaluate", other="train")
+    guard = Guard("c", "h", "2", "1", "size", 1, ("2", "1"))
+    assert "torch compiles sizes 0 and 1 apart from all others" in advice(guard, seen, 1)
+    assert "after the second size torch makes it dynamic" in advice(replace(guard, actual="3"), seen, 1)

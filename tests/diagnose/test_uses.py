@@ -541,6 +541,15 @@ def test_what_dynamo_does_not_trace_has_a_like_that_it_does(
     assert str(source_advice.advice(code, "", expression, statement, "f")).startswith(said)
 
 
+def test_packing_that_only_takes_elements_out_of_the_padding_is_none_for_an_rnn() -> None:
+    cause = Reason(None, "Attempted to call function marked as skipped", "pack_padded_sequence", (), None)
+    statement = "targets = pack_padded_sequence(captions, lengths, batch_first=True)[0]"
+    told = break_advice.advice(
+        "BS107", "BS107", cause, break_advice.Site(Use("plain"), statement=statement), None
+    )
+    assert told.startswith("Packing only takes the elements out")
+
+
 def test_a_checkpoint_written_by_hand_and_a_filter_of_warnings_have_words_of_their_own() -> None:
     cause = Reason(None, "Attempted to call torch.autograd.grad", "", (), None)
     statement = "grads = torch.autograd.grad(out, ctx.inputs, given)"
