@@ -209,6 +209,9 @@ def _of_cause(code: str, cause: Reason, site: Site) -> str:
         return break_words.BREAKS_INSIDE
     if code == "BS105" and re.search(r"\bnms\b", said):
         return break_words.NMS
+    if code == "BS199" and "data-dependent expression" in said and site.theirs is None:
+        is_math = re.match(r"c?math\.\w+\(", site.expression)
+        return source_advice.of_math(site.expression) if is_math else break_words.NUMBER_OF_DATA
     if code == "BS107" and re.search(r"\bpack_padded_sequence\(.*\)(\[0\]|\.data\b)", site.statement):
         return break_words.UNPADDED
     if code in ("BS115", "BS121") and site.theirs is None and _runs_again(site):

@@ -14,6 +14,10 @@ PACKED = (
     " out[torch.arange(len(out)), lengths - 1] for its last state; or leave the packed RNN eager and compile"
     " what stands before and after it."
 )
+NUMBER_OF_DATA = (
+    "Python needs a number here that only data tells: keep it a tensor up to this line and write the line"
+    " with torch operations, say what holds of the number with torch._check, or make the line in the caller."
+)
 UNPADDED = (
     "Packing only takes the elements out that lie within the lengths: keep them padded, with -100, the loss's"
     " ignore_index, where torch.arange(n) >= lengths[:, None]; or pack in the caller and pass that in."

@@ -541,6 +541,16 @@ def test_what_dynamo_does_not_trace_has_a_like_that_it_does(
     assert str(source_advice.advice(code, "", expression, statement, "f")).startswith(said)
 
 
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [("math.log10(v)", "Use torch.log10 of the tensor"), ("x.split(v)", "Python needs a number here")],
+)
+def test_a_number_that_only_data_tells_is_no_other_break(expression: str, said: str) -> None:
+    cause = Reason(None, "Could not guard on data-dependent expression zuf0 (unhinted: zuf0).", "", (), None)
+    site = break_advice.Site(Use("plain"), expression=expression)
+    assert break_advice.advice("BS199", "BS199", cause, site, None).startswith(said)
+
+
 def test_packing_that_only_takes_elements_out_of_the_padding_is_none_for_an_rnn() -> None:
     cause = Reason(None, "Attempted to call function marked as skipped", "pack_padded_sequence", (), None)
     statement = "targets = pack_padded_sequence(captions, lengths, batch_first=True)[0]"
