@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from breakscope.diagnose import becomes, uses
 from breakscope.diagnose.becomes import End, Kind
@@ -176,8 +177,8 @@ def taken(sources: Sources, guard: Guard, at_work: Sequence[tuple[str, int]]) ->
         loops=any(_is_looped(way[-1], guard.source or "") for way in ways),
         grows=not ways or any(_grows(way[-1], guard.source or "") for way in every),
         caches=any(_caches(way[-1], guard.source or "") for way in every),
-        is_varied=any(_takes_any(way[-1], guard.source or "") for way in ways[:1]),
-        is_named=any(_takes_any_name(way[-1], guard.source or "") for way in ways[:1]),
+        is_varied=any(_gathers(way[-1], "vararg", guard.source) for way in ways[:1]),
+        is_named=any(_gathers(way[-1], "kwarg", guard.source) for way in ways[:1]),
         is_backward=any(getattr(way[-1], "name", "") == "backward" for way in ways[:1]),
         set_by=_set_by(ways, guard.source or ""),
         made=_made(ways[0], guard.source or "") if ways and guard.resumed else 0,
@@ -230,14 +231,9 @@ def _unpacks(node: ast.AST, name: str, given: set[str]) -> bool:
     return False
 
 
-def _takes_any(function: ast.AST, name: str) -> bool:
-    """Whether a name is what a function takes its further arguments by: ``*args``."""
-    taken = function.args.vararg if isinstance(function, ast.FunctionDef) else None
-    return taken is not None and taken.arg == name
-
-
-def _takes_any_name(function: ast.AST, name: str) -> bool:
-    taken = function.args.kwarg if isinstance(function, ast.FunctionDef) else None
+def _gathers(function: ast.AST, by: Literal["vararg", "kwarg"], name: str | None) -> bool:
+    """Whether a name is what a function takes its further arguments by: ``*args`` or ``**kwargs``."""
+    taken = getattr(function.args, by) if isinstance(function, ast.FunctionDef) else None
     return taken is not None and taken.arg == name
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
+from breakscope.diagnose import given_up
 from breakscope.report import codec
 from breakscope.report.model import (
     Compiling,
@@ -14,7 +15,6 @@ from breakscope.report.model import (
     Finding,
     Guard,
     RankCounts,
-    SkippedFrame,
     Suggestion,
 )
 
@@ -44,7 +44,7 @@ def combine(versions: Sequence[Finding], order: dict[str, int]) -> Finding:
         counts=_counts(entries),
         cost=cost,
         guard=_guard(guards),
-        skipped=_skipped(entry.skipped for entry in entries),
+        skipped=given_up.each_once(one for entry in entries for one in entry.skipped),
         ranks=tuple(sorted({entry.rank for entry in entries})),
         first_step=min((e.first_step for e in entries if e.first_step is not None), default=None),
         last_step=max((e.last_step for e in entries if e.last_step is not None), default=None),
@@ -108,15 +108,6 @@ def _guard(guards: Sequence[Guard]) -> Guard | None:
         return None
     values = dict.fromkeys(value for guard in guards for value in guard.values)
     return replace(guards[0], values=tuple(values))
-
-
-def _skipped(groups: Iterable[tuple[SkippedFrame, ...]]) -> tuple[SkippedFrame, ...]:
-    merged: dict[tuple[str, str], SkippedFrame] = {}
-    for one in (one for group in groups for one in group):
-        key = one.file, one.function
-        before = merged.get(key)
-        merged[key] = one if before is None else before.beside(one)
-    return tuple(merged.values())
 
 
 def _suggestion(versions: Sequence[Finding]) -> Suggestion | None:

@@ -1151,7 +1151,7 @@ def _of_kind(guard: Guard) -> str | None:
         return (
             f"{guard.source} holds bools at one call and whole numbers at another: where it indexes, a mask"
             " selects and numbers pick, so converting one gives another result. A version for each is"
-            f" normal, made once; to save one, make positions of the mask before the call,"
+            " normal, made once; to save one, make positions of the mask before the call,"
             f" {guard.source}.nonzero().squeeze(1)"
         )
     if guard.cause == "dtype" and _are_kinds(guard):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from breakscope import catalog
-from breakscope.diagnose import reach, records, trials
+from breakscope.diagnose import given_up, reach, records, trials
 from breakscope.diagnose.break_advice import Site as ToldSite
 from breakscope.diagnose.break_advice import advice, exception_of
 from breakscope.diagnose.collect import Break, Collected, Skip
@@ -458,15 +458,12 @@ def _skipped(found: Collected, site: Site, places: Places) -> tuple[SkippedFrame
     for item in site.breaks:
         if item.frame and item.skips:
             whys[item.frame.file, item.frame.name] = item.record.reasons[-1].gb_type
-    merged: dict[tuple[str, str], SkippedFrame] = {}
     slots = site.slots
-    for skip in found.skips:
-        if skip.limit or skip.site not in slots:
-            continue
-        entry = skipped_frame(found, skip, places, whys.get((skip.frame.file, skip.frame.name), ""))
-        before = merged.get((entry.file, entry.function))
-        merged[entry.file, entry.function] = entry if before is None else before.beside(entry)
-    return tuple(merged.values())
+    return given_up.each_once(
+        skipped_frame(found, skip, places, whys.get((skip.frame.file, skip.frame.name), ""))
+        for skip in found.skips
+        if not skip.limit and skip.site in slots
+    )
 
 
 def skipped_frame(found: Collected, skip: Skip, places: Places, why: str) -> SkippedFrame:

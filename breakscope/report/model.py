@@ -11,7 +11,7 @@ characters, not bytes.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from breakscope.report.place import Location, Owner, Tool
@@ -82,12 +82,6 @@ class SkippedFrame:
     def extent(self) -> str:
         """How much of the function runs eagerly, as words behind "runs eagerly"."""
         return "as a whole" if self.since is None else f"after line {self.since}"
-
-    def beside(self, other: SkippedFrame) -> SkippedFrame:
-        """The same function given up twice: all that either gives up, and the calls of both."""
-        calls = None if self.calls is None or other.calls is None else self.calls + other.calls
-        since = None if self.since is None or other.since is None else min(self.since, other.since)
-        return replace(self, calls=calls, since=since)
 
 
 @dataclass(frozen=True, slots=True)

@@ -792,6 +792,17 @@ def test_a_condition_that_moves_behind_a_question_of_the_old_form_is_driven(tmp_
     assert "compiled by Dynamo" in found.why
 
 
+def _refuses_a_relu_that_loses_nan(tmp_path: Path) -> None:
+    found = judged(
+        "def f(x):\n    return torch.relu(x)",
+        "def f(x):\n    return torch.where(x > 0, x, torch.zeros_like(x))",
+        ("torch.randn(3, 4)",),
+        tmp_path,
+    )
+    assert found.status == "refused", (found.why, found.evidence)
+    assert "NaN" in found.why
+
+
 def test_all_edge_values_are_compared_although_the_time_is_up_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -802,14 +813,7 @@ def test_all_edge_values_are_compared_although_the_time_is_up_at_once(
         around(search, *rest, **more)
 
     monkeypatch.setattr(Search, "around", slow)
-    found = judged(
-        "def f(x):\n    return torch.relu(x)",
-        "def f(x):\n    return torch.where(x > 0, x, torch.zeros_like(x))",
-        ("torch.randn(3, 4)",),
-        tmp_path,
-    )
-    assert found.status == "refused", (found.why, found.evidence)
-    assert "NaN" in found.why
+    _refuses_a_relu_that_loses_nan(tmp_path)
 
 
 def test_gradients_and_two_calls_in_a_row_are_compared_although_the_time_is_up_at_once(
@@ -846,14 +850,7 @@ def test_edge_values_go_on_where_the_time_of_another_kind_is_up_as_it_is_compare
         return not needed and asked[what] > 1
 
     monkeypatch.setattr(Comparing, "too_late", up)
-    found = judged(
-        "def f(x):\n    return torch.relu(x)",
-        "def f(x):\n    return torch.where(x > 0, x, torch.zeros_like(x))",
-        ("torch.randn(3, 4)",),
-        tmp_path,
-    )
-    assert found.status == "refused", (found.why, found.evidence)
-    assert "NaN" in found.why
+    _refuses_a_relu_that_loses_nan(tmp_path)
 
 
 def test_what_only_a_message_asks_for_need_not_go_both_ways(tmp_path: Path) -> None:
