@@ -373,9 +373,11 @@ def _selection(one: _Again, guard: Guard, sites: Sequence[Finding], places: Plac
     came = guard.expected, guard.actual
     if guard.cause not in ("size", "symbolic_shape") or (guard.source or "").startswith("self."):
         return None
-    if seen is not None and any({str(size.old), str(size.new)} & set(came) for size in seen.sizes):
-        return None
     line = line_of_temporary(guard.source) if guard.source else None
+    sizes = [(str(size.old), str(size.new)) for size in seen.sizes] if seen is not None else []
+    # What a break leaves is as large as an argument only if both are: data gives one such number by chance.
+    if came in sizes or (line is None and any(set(size) & set(came) for size in sizes)):
+        return None
     within = [(place.file, line or place.line)]
     within += [one[:2] for one in seen.within] if seen is not None and not seen.direct else ()
     # What a function is called with, or an object holds, no selection of its own has made.
