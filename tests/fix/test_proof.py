@@ -18,8 +18,9 @@ from breakscope.fix.judge import judge
 from breakscope.fix.patch import Rewrite
 from breakscope.fix.rule import Example
 from breakscope.fix.rules import RULES
-from breakscope.inside.prove import budget
+from breakscope.inside.prove import budget, compiled
 from breakscope.inside.prove.attempt import Conditions, attempt
+from breakscope.inside.prove.bench import Bench
 from breakscope.inside.prove.budget import Allowance, Budget, clock
 from breakscope.inside.prove.claims import Claims
 from breakscope.inside.prove.comparing import Comparing
@@ -851,6 +852,24 @@ def test_edge_values_go_on_where_the_time_of_another_kind_is_up_as_it_is_compare
 
     monkeypatch.setattr(Comparing, "too_late", up)
     _refuses_a_relu_that_loses_nan(tmp_path)
+
+
+def test_what_is_other_code_once_it_is_compiled_is_compiled_for_edge_values_although_the_time_is_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compare = compiled.compare_compiled
+
+    def late(comparing: Comparing, bench: Bench, plain: Conditions) -> None:
+        comparing.budget.deadline = clock()
+        compare(comparing, bench, plain)
+
+    monkeypatch.setattr(compiled, "compare_compiled", late)
+    before = "def f(x):\n    return x * 0.5"
+    after = f"{before} if {EAGER} else (x * 0.5).clamp(max=1e30)"
+    given = proof(before, after, ("torch.rand(3, 4)",), tmp_path, compiled_only=True)
+    found = judge(given, Claims(exact=True, compiled_only=True))
+    assert found.status == "refused", (found.why, found.evidence)
+    assert "compiled by Dynamo, on " in found.why
 
 
 def test_what_only_a_message_asks_for_need_not_go_both_ways(tmp_path: Path) -> None:

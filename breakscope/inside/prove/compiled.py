@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -28,8 +29,7 @@ def compare_compiled(comparing: Comparing, bench: Bench, plain: Conditions) -> N
     """The new form under Dynamo against the old one as it is, on inputs that go every way."""
     tally = comparing.tally
     compiled = compiling(torch.compile(bench.forms["new"], backend="eager"))
-    driving = len(tally.inputs_that_drive())
-    needed = 1 + driving + (1 + driving if tally.claims.compiled_only else 0)
+    needed = _needed(tally)
     for number, conditions in enumerate(_to_compile(tally, bench, plain)):
         if tally.mismatch or (conditions is not plain and comparing.too_late("compiled", number < needed)):
             return
@@ -74,6 +74,14 @@ def compare_compiled(comparing: Comparing, bench: Bench, plain: Conditions) -> N
         tally.kinds["compiled by Dynamo"] += 1
         if conditions.gradients and any(gradient is not None for gradient in old.gradients):
             tally.kinds["calls with gradients"] += 1
+
+
+def _needed(tally: Tally) -> float:
+    """How many of the inputs there is no proof without."""
+    driving = 1 + len(tally.inputs_that_drive())
+    if not tally.claims.compiled_only:
+        return driving
+    return math.inf if tally.captured == 1 else 2 * driving  # no search has seen what runs here
 
 
 def _left_out(tally: Tally, conditions: Conditions, old: Outcome, before: Sequence[Counter[bool]]) -> bool:
