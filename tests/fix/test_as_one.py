@@ -52,7 +52,7 @@ for step in range(8):
 
 def fixed(folder: Scanned) -> list[Suggestion]:
     """What is said of each finding, in the order of lines."""
-    done = run_command("fix", "--no-inductor", folder=folder.folder, torch=True, timeout=600)
+    done = run_command("fix", "--no-inductor", "--budget", "6", folder=folder.folder, torch=True, timeout=600)
     found = [one for one in latest(folder.folder).findings if one.kind == "graph_break"]
     said = [one.suggestion for one in sorted(found, key=lambda one: one.location.line)]
     assert all(said), done.stdout + done.stderr

@@ -33,10 +33,7 @@ PROGRAMS: tuple[Program, ...] = (
     *programs_harmless.PROGRAMS,
 )
 TWINS = tuple(one for one in PROGRAMS if one.harmless)
-REAL = (
-    pytest.param("clipped_calls_counted_by_is", marks=pytest.mark.nightly),
-    "clipped_value_is_only_computed_with",
-)
+REAL = ("clipped_calls_counted_by_is", "clipped_value_is_only_computed_with")
 
 
 def test_there_are_enough() -> None:
@@ -86,6 +83,7 @@ def test_the_proof_alone_is_right(program: Program, tmp_path: Path, product: War
     assert not found, f"{program.attack}: {found}\n{fixed.log}"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", REAL)
 def test_the_real_commands_come_to_the_same(name: str, tmp_path: Path, product: Warm) -> None:
     """What the other tests run in forks is what a user's commands do in processes of their own."""
