@@ -519,6 +519,8 @@ for x in batches(3, 4):
     print(root(x).sum().item())
 """
 
+ROOTS_ASKED = ROOTS_OF.replace("    r = x", "    asked = torch.compiler.is_compiling()\n    r = x")
+
 BATCHED = """
 from dataclasses import dataclass
 
@@ -1182,6 +1184,13 @@ PATCHES: tuple[Patched, ...] = (
         ROOTS_OF,
         ("    torch._dynamo.graph_break()\n", ""),
         ("    return r\n", "    return r.clamp(max=1e30) if torch.compiler.is_compiling() else r\n"),
+    ),
+    change(
+        "nan_lost_where_compiled",
+        "compiled code alone, and no branch",
+        ROOTS_ASKED,
+        ("    torch._dynamo.graph_break()\n", ""),
+        ("    return r\n", "    return [r, r.nan_to_num(0)][asked]\n"),
     ),
     change(
         "size_in_an_object",

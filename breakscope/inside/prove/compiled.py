@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from breakscope.inside.prove import in_range, inputs, outcomes
+from breakscope.inside.prove import asks, in_range, inputs, outcomes
 from breakscope.inside.prove.attempt import Conditions, Outcome, UnreadableError
 from breakscope.inside.prove.bench import Bench
 from breakscope.inside.prove.budget import SEARCHED
@@ -29,6 +29,7 @@ def compare_compiled(comparing: Comparing, bench: Bench, plain: Conditions) -> N
     """The new form under Dynamo against the old one as it is, on inputs that go every way."""
     tally = comparing.tally
     compiled = compiling(torch.compile(bench.forms["new"], backend="eager"))
+    _note_asking(tally, bench, plain)
     needed = _needed(tally)
     for number, conditions in enumerate(_to_compile(tally, bench, plain)):
         if tally.mismatch or (conditions is not plain and comparing.too_late("compiled", number < needed)):
@@ -74,6 +75,14 @@ def compare_compiled(comparing: Comparing, bench: Bench, plain: Conditions) -> N
         tally.kinds["compiled by Dynamo"] += 1
         if conditions.gradients and any(gradient is not None for gradient in old.gradients):
             tally.kinds["calls with gradients"] += 1
+
+
+def _note_asking(tally: Tally, bench: Bench, plain: Conditions) -> None:
+    """What asks whether it is compiled is searched around compiled, however it asks: `[x, other][f()]`."""
+    if not tally.anybody or tally.claims.compiled_only:
+        return
+    if any(asks.whether_compiled(bench, one) for one in (plain, *tally.inputs_that_drive())):
+        tally.claims = replace(tally.claims, compiled_only=True)
 
 
 def _needed(tally: Tally) -> float:
