@@ -67,6 +67,7 @@ _TOGETHER = re.compile(
     r"\((\w+\[[^\]]*\](, )?)?((dim=)?0)?\)"
 )
 _MOST_LINES = 4
+_DISABLED = re.compile(r"put torch\.compiler\.disable on the function\b( that holds the line)?")
 _TESTS = ("branch", "told", "plain", "fast path")
 _DRAWN = re.compile(
     r"\btorch\.(rand|randn|randint|randperm|bernoulli|multinomial)\(|\.(uniform|random|bernoulli)_\("
@@ -141,6 +142,8 @@ def advice(
     """
     until_then = _until_then(code, function, since)
     text = _of_site(code, inner, cause, site, function, until_then, in_loop=in_loop)
+    if site.use.own:  # torch.compile of a function takes away the mark that it is not to be compiled
+        text = _DISABLED.sub("do not compile the function itself", text)
     if not site.within or site.theirs is not None or "in the caller" not in text:
         return text
     return f"{text} The caller here is that of {site.within}: what is between is to be compiled as well."
@@ -224,6 +227,7 @@ def _of_cause(code: str, cause: Reason, site: Site) -> str:
         found = _of_library(code, site, site.theirs)
     found = found or _of_source(code, cause, said, site)
     selects = code in ("BS101", "BS102") and "torch.where(" in found and site.theirs is None
+    selects = selects and site.shape != "skip"  # of what is written only that is selected
     return (
         f"{found.rstrip('.')}. {break_words.FINITE.format(unsafe=site.unsafe)}"
         if site.unsafe and selects
@@ -286,7 +290,7 @@ def _of_seen(code: str, site: Site) -> str | None:
         name, kind = site.seen.picked
         words = _words(site)
         where = f" {words['there']}" if site.shape == "pick" else " in the caller"
-        return break_words.PICKED[kind].format(of=name, where=where, back=words["back"])
+        return break_words.PICKED[kind].format(of=name, where=where, back=words["back"], read=words["read"])
     if code == "BS116" and site.seen.packed:
         return break_words.PACKED
     if code == "BS106" and site.seen.caught:
@@ -297,7 +301,7 @@ def _of_seen(code: str, site: Site) -> str | None:
 def _of_library(code: str, site: Site, theirs: Theirs) -> str | None:
     if code in ("BS101", "BS102") and _DRAWN.search(site.condition or site.statement):
         return library_advice.drawn(theirs)
-    return library_advice.advice(code, site.shape, theirs, site.turns)
+    return library_advice.advice(code, site.shape, theirs, site.turns, site.use.also)
 
 
 def _of_source(code: str, cause: Reason, said: str, site: Site) -> str:
@@ -381,6 +385,9 @@ def _words(site: Site) -> dict[str, str]:
         * ("bincount(" in use.taker),
         "made_whole": f" (`{it}` made of all elements; where one is an index, it is 0 outside of the mask)"
         * (use.of == use.name != ""),
+        "grows": f"; `{use.name}` grows by a turn: make it of full length first, and write at a position"
+        * (use.shape == "stop" and bool(use.name)),
+        "asks_many": f", so without {_lines(use.also)}, which only spares work" * bool(use.also),
         "unread": f"keep {told} a tensor, without the read, and " * bool(uses.READS.search(use.value)),
         "asks": f" `{test}`" * bool(test),
         "signs": " and write | for or" * _is_joined_by_or(site.statement),

@@ -410,7 +410,7 @@ KEPT_NUMBER = (
 PICKED = {
     "tensor": (
         "The number picks an element of the tensor `{of}`: index without reading it, {of}.index_select(dim,"
-        " i.reshape(1)).squeeze(dim), or {of}.gather(dim, index) for one of each row."
+        " i.reshape(1)).squeeze(dim), or {of}.gather(dim, index) for one of each row{read}."
     ),
     "numbers": (
         "The number picks from a Python list of numbers: make `{of}` a tensor once, torch.tensor({of}), and"
@@ -477,8 +477,8 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " compiled."
     ),
     ("BS101", "books"): (
-        "The loop {loop} takes single values one by one, as Python's own lists, dicts and numbers do, which"
-        " is no operation on tensors: run it {apart}{whole}."
+        "The loop {loop} takes single values one by one, as Python's own lists, dicts and numbers do: run it"
+        " {apart}{whole}."
     ),
     ("BS101", "filter"): (
         "The comprehension keeps items by a tensor's values, so how many there are depends on data: make the"
@@ -517,9 +517,10 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     ("BS105", "group reduced"): (
         "The loop reduces one group after the other{in_it}: {counted}do all at once,"
-        " torch.zeros({groups}).index_add(0, {group}, {of}) for sums (torch.zeros({groups}, d) for rows of d"
-        " values), divided by torch.nn.functional.one_hot({group}, {groups}).sum(0).clamp(min=1) for means,"
-        " or scatter_reduce(0, {group}, {of}, 'amax') for maxima; no loop is left."
+        " torch.zeros({groups}).index_add(0, {group}, {of}) for sums, divided by count ="
+        " torch.nn.functional.one_hot({group}, {groups}).sum(0).clamp(min=1) for means, or scatter_reduce(0,"
+        " {group}, {of}, 'amax') for maxima; for rows of d values with torch.zeros({groups}, d) and count[:,"
+        " None]. A group of none has 0 then, and this loop goes."
     ),
     ("BS105", "crossed"): (
         "The same is selected along two dimensions{in_it}: keep all, and reduce under both masks, both ="
@@ -613,7 +614,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         (("BS101", "stop"), ("BS102", "stop"), ("BS103", "stop")),
         "The branch leaves the loop by a tensor's value{in_it}: compile the loop's body and leave the test in"
         " Python; or {unread}run all turns with a flag that stays set, done = done | ({test}) where the test"
-        " stands, and keep all that a turn sets, counts too, with torch.where(done, old, new).",
+        " stands, and keep all that a turn sets, counts too, with torch.where(done, old, new){grows}.",
     ),
     **dict.fromkeys(
         (("BS102", "python number"), ("BS103", "python number")),
@@ -901,9 +902,10 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     **{
         (code, "experts"): (
-            f"Run each expert on all tokens, weighted with 0 where it was not chosen, or set {setting}, where"
-            " no branch asks how many tokens an expert has; else leave this block eager, with"
-            " torch.compiler.disable on it, which spares its compiles and not its breaks."
+            "Run each expert on all tokens, weighted with 0 where it was not chosen (one that has none gets a"
+            f" gradient of 0 in place of None), or set {setting}, where no branch asks how many tokens an"
+            " expert has{asks_many}; else leave this block eager, with torch.compiler.disable on it, which is"
+            " one break for each of its calls."
         )
         for code, setting in (("BS105", _SHAPES), ("BS102", _SCALARS))
     },

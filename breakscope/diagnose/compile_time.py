@@ -135,8 +135,28 @@ def _of_run(
         reason = (
             f"{spent[worst]:,.0f} of the run's {outcome.duration_s:,.0f} s went into compiling it{layers}"
         )
-        return [_about_function("BS403", reason, by_function[worst], places)]
+        finding = _about_function("BS403", reason, by_function[worst], places)
+        return [replace(finding, advice=_first_of_all(by_function[worst]))]
     return []
+
+
+def _first_of_all(events: Sequence[Event]) -> str | None:
+    """What to do before a function is compiled in parts; None where it was compiled once, as a whole.
+
+    It was compiled again for most of the time, or in pieces, as the graph breaks in it.
+    """
+    then = catalog.entry("BS403").fix
+    again = [event for event in events if not re.match(r"\d+/0\b", event.get("cid") or "")]
+    whole, later = (sum(map(_duration, some)) for some in (events, again))
+    if later > whole / 2:
+        return (
+            f"See to its recompiles first: {len(again)} of its {len(events)} compiles are such, and took"
+            f" {later:,.0f} of {whole:,.0f} s. {then}"
+        )
+    pieces = {(event.get("cid") or "").partition("/")[0] for event in events}
+    if len(pieces) > 1:
+        return f"Repair its graph breaks first: it is compiled in {len(pieces)} pieces. {then}"
+    return None
 
 
 def _layers_of(found: Collected, events: Sequence[Event]) -> str:

@@ -456,6 +456,8 @@ def _are_several(members: Sequence[_Again]) -> bool:
 
 def _may_follow(guard: Guard, size: Size) -> bool:
     """Whether a guard's value can come of a size: it is no module's own, and both grew, or both shrank."""
+    if of_strides(guard) and 1 in (size.old, size.new):
+        return True  # it is compiled apart for the size, and a dimension of 1 has any stride
     if (guard.source or "").startswith("self.") or of_strides(guard):
         return False  # strides that do not go with the sizes are those of a slice or a transpose
     if guard.cause == "stride" and (
@@ -583,9 +585,8 @@ def _compiled_alone(again: Sequence[_Again], sites: Sequence[Finding], places: P
             what = one.finding.location.function
             other = f"another {guard.source}" if guard.source else "other arguments"
             runs = f"One call at {seen.where} runs {what} more than once, with {other}"
-            yield _follows(
-                one.finding, site, f"{runs}. Without that break {what} is compiled as part of what calls it"
-            )
+            alone = f"Without that break{_too(site, seen.within, sites)}"
+            yield _follows(one.finding, site, f"{runs}. {alone} {what} is compiled as part of what calls it")
 
 
 def _goes_on(one: _Again, guard: Guard, places: Places) -> bool:
@@ -620,6 +621,20 @@ def _around(
             if given_up or any(frame.file == file and frame.line == line for frame in site.stack):
                 return site
     return None
+
+
+def _too(site: Finding, within: Sequence[tuple[str, int, str]], sites: Sequence[Finding]) -> str:
+    """The other breaks behind the same calls, because of which they would not be one graph either."""
+    calls = {(file, line) for file, line, _ in within}
+    others = [
+        one.location.line
+        for one in sites
+        if one is not site and any((frame.file, frame.line) in calls for frame in one.stack[:-1])
+    ]
+    lines = [str(line) for line in sorted(set(others))[:_MOST_NAMED]]
+    if not lines:
+        return ""
+    return f" and those behind the same calls (line{'s' * (len(lines) > 1)} {listed(lines)})"
 
 
 def _share_loop(site: Finding, line: int, places: Places) -> bool:

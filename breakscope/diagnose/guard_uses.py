@@ -10,6 +10,7 @@ from typing import Literal
 
 from breakscope.diagnose import becomes, uses
 from breakscope.diagnose.becomes import End, Kind
+from breakscope.diagnose.statements import only_raises
 from breakscope.project.sources import Sources
 from breakscope.report.model import Guard
 
@@ -152,7 +153,7 @@ class Taken:
         lines: dict[str, list[int]] = {}
         for end in self.ends:
             line = getattr(end.taker, "lineno", 0)
-            unsure = end.unsure and end.kind == "test"
+            unsure = end.kind == "test" and (end.unsure or only_raises(uses.statement(end.way)))
             if end.kind in kinds and not unsure and line not in lines.setdefault(_NEEDS[end.kind], []):
                 lines[_NEEDS[end.kind]].append(line)
         return ", ".join(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from breakscope.diagnose.site_use import Shape
@@ -32,6 +33,9 @@ _COMPREHENSION = re.compile(r"\.<locals>\.<\w+>.*$")
 _OF_NUMPY = re.compile(
     r"\b(?:np|numpy)\.(?P<outer>ceil|floor)\((?:np|numpy)\.(?P<inner>log|log2|log10|log1p|sqrt|exp)\("
 )
+
+# What is kept from token to token, which use_cache=False in the call leaves out.
+_OF_CACHE = re.compile(r"\b(cache_params|use_cache|past_key_values?)\b(?! is None)")
 
 # What measures a model is no part of it.
 _MEASURES = ("torchmetrics", "torcheval", "ignite")
@@ -65,6 +69,7 @@ class Theirs:
         compiled: whether the caller's line is compiled itself, so that the call can be taken out of that.
         under: how many sites of its package that line leads to; runs_model: whether it calls a module, and
             no function of the library. source: the statement that the site is in.
+        given: whether the settings ask for what the library's own call gives it, which no caller decides.
     """
 
     file: str
@@ -79,6 +84,7 @@ class Theirs:
     runs_model: bool = True
     line: str = ""
     source: str = ""
+    given: bool = False
 
     @property
     def module(self) -> str | None:
@@ -131,11 +137,11 @@ def of_call(code: str, theirs: Theirs) -> str | None:
     )
 
 
-def advice(code: str, shape: Shape, theirs: Theirs, turns: str = "") -> str | None:
+def advice(code: str, shape: Shape, theirs: Theirs, turns: str = "", also: Sequence[int] = ()) -> str | None:
     """What to do, in one or two sentences; None where what holds for one's own code holds here too.
 
     Args:
-        turns: the loop around the site, without its body.
+        turns: the loop around the site, without its body. also: lines of branches on how many are selected.
     """
     if special := _BY_FUNCTION.get(theirs.function.rpartition(".")[2]):
         return special.format(at=theirs.at) + "."
@@ -146,14 +152,15 @@ def advice(code: str, shape: Shape, theirs: Theirs, turns: str = "") -> str | No
     if code in ("BS108", "BS109"):
         return _intended(code, theirs)
     if shape == "experts":
-        return _experts(code, theirs, turns)
+        return _experts(code, theirs, turns, also)
     if (by_use := _of_use(code, shape, theirs)) is not None:
         return by_use
     if code == "BS101" and shape == "fast path":
         return (
             f"{_whose(theirs)}: a short cut that a tensor's value decides, so torch.where cannot select."
-            " Where the same is computed without it, breakscope fix --with COMMAND asks a command for that,"
-            " proves it and keeps it as an overlay; else leave it."
+            " Where the same is computed without it, breakscope fix --unsafe tries that for a mask that it"
+            " sets to None, and breakscope fix --with COMMAND asks a command for others, proves it and keeps"
+            " it as an overlay; else leave it."
         )
     if (why := _of_no_setting(code, theirs)) is not None:
         return f"{_whose(theirs)}, {why}, so no setting helps: {_ways(theirs)}."
@@ -169,7 +176,7 @@ def advice(code: str, shape: Shape, theirs: Theirs, turns: str = "") -> str | No
         first = f"Try {_CONFIG}.{setting} = True before the first call{given}"
         return f"{first}. Where it then raises, or still breaks, take that back: {_ways(theirs)}."
     if code in _REWRITTEN:
-        return f"{_whose(theirs)}: {_ways(theirs)}."
+        return f"{_whose(theirs)}: {_ways(theirs, needs_consent=code == 'BS115')}."
     return f"{_whose(theirs)}: {_eagerly(theirs) or _around(theirs)}."
 
 
@@ -222,9 +229,10 @@ def _dropped(theirs: Theirs) -> str:
         return f"Set {rate} to 0 before the first call, or {one_by_one}."
     training = "" if "training" not in str(theirs.settings) else " eval() does not come here."
     return (
-        f"Layers are skipped at random, and the number is drawn even where {rate} is 0: breakscope fix"
-        " --unsafe tries that as an overlay (torch.where; later random numbers differ), or"
-        f" {one_by_one}.{training}"
+        f"Layers are skipped at random, and the number is drawn even where {rate} is 0: there breakscope fix"
+        " proves that none is skipped, as an overlay; else breakscope fix --unsafe tries torch.where (later"
+        " random numbers differ; not where a layer gives another shape, or hands on a cache that is no"
+        f" tensor), or {one_by_one}.{training}"
     )
 
 
@@ -238,20 +246,29 @@ def _intended(code: str, theirs: Theirs) -> str:
     return f"The graph breaks here on purpose ({asked}, in {theirs.package}): leave it{elsewhere}."
 
 
-def _experts(code: str, theirs: Theirs, turns: str) -> str:
+def _experts(code: str, theirs: Theirs, turns: str, also: Sequence[int]) -> str:
     """Which tokens go to which expert depends on data: what breaks is the whole block.
 
     A loop over the experts that data chose is in no graph, with any setting; one over all of them can be.
     """
     name = "capture_scalar_outputs" if code in _SCALARS else "capture_dynamic_output_shape_ops"
     setting = f"Try {_CONFIG}.{name} = True before the first call; where it raises, or still breaks, "
-    setting *= "range(" in turns
+    if also or "range(" not in turns:
+        asks = (
+            f"line {also[0]} asks how many tokens an expert has"
+            if also
+            else "the loop is over what data chose"
+        )
+        setting = (
+            f"No setting helps, as {asks}: breakscope fix tries a rewrite as an overlay (with --unsafe in"
+            " training, where an expert without tokens has gradients of 0 then), or "
+        )
     if theirs.module is None or "<" in theirs.function:
         said = f"{setting}leave the block of experts eager."
         return said[:1].upper() + said[1:]
     target = f"{theirs.module.rpartition('.')[2]}.{theirs.function}"
     said = (
-        f"{setting}leave this block of experts eager, which spares its compiles and not its breaks:"
+        f"{setting}leave this block of experts eager, which is one break for each of its calls:"
         f" {target} = torch.compiler.disable({target}) before the first call."
     )
     return said[:1].upper() + said[1:]
@@ -274,10 +291,16 @@ def _outside(theirs: Theirs) -> str:
     return f"make the call{theirs.at} outside of the compiled function"
 
 
-def _ways(theirs: Theirs) -> str:
-    """A rewrite of code that is not to be edited, or one break instead of several."""
-    overlay = "breakscope fix tries a rewrite as an overlay, and the installed file stays as it is"
-    return f"{overlay}; or {_eagerly(theirs) or 'leave it'}"
+def _ways(theirs: Theirs, *, needs_consent: bool = False) -> str:
+    """A rewrite of code that is not to be edited, what is not reached, or one break instead of several."""
+    consent = " --unsafe" * needs_consent
+    overlay = f"breakscope fix{consent} tries a rewrite as an overlay, and the installed file stays as it is"
+    cached = (
+        "; where nothing is generated, use_cache=False in the call does not come here"
+        if _OF_CACHE.search(theirs.settings or "")
+        else ""
+    )
+    return f"{overlay}{cached}; or {_eagerly(theirs) or 'leave it'}"
 
 
 def _eagerly(theirs: Theirs) -> str | None:
@@ -310,8 +333,17 @@ def _logging(theirs: Theirs) -> str:
     where = f" where `{theirs.settings}`" if theirs.settings else ""
     called = re.match(r"\s*([A-Za-z_][\w.]*)\(", theirs.source)
     function = f"{theirs.module}.{called[1]}" if theirs.module and called else "the logging function"
-    return (
-        f"{theirs.package} writes {said}{where}: make the call{theirs.at} so that it has nothing to say; or"
-        f" add {function} to {_CONFIG}.ignore_logging_functions (up to torch 2.10 ignore_logger_methods),"
-        " which leaves it out of compiled code."
+    silent = (
+        f", which its own code gives whatever the call{theirs.at} says:"
+        if theirs.given
+        else f": make the call{theirs.at}{_or_model(theirs)} so that it has nothing to say; or"
     )
+    return (
+        f"{theirs.package} writes {said}{where}{silent} add {function} to {_CONFIG}.ignore_logging_functions"
+        " (up to torch 2.10 ignore_logger_methods), which leaves it out of compiled code."
+    )
+
+
+def _or_model(theirs: Theirs) -> str:
+    """What a message depends on that is no argument of the call: an attribute of the model."""
+    return ", or set up the model," * bool(re.search(r"\bself\.(?!training\b)", theirs.settings or ""))

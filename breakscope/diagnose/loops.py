@@ -33,6 +33,18 @@ def of_bookkeeping(around: Sequence[ast.AST], ends: Sequence[End], *, is_given: 
     return None
 
 
+def turns_left(around: Sequence[ast.AST]) -> tuple[int, ...]:
+    """The lines of the loop around a place on which a turn is left where a number of things is 0."""
+    return tuple(
+        one.lineno
+        for loop in _loops(around)[-1:]
+        for one in loop.body
+        if isinstance(one, ast.If)
+        and [*map(type, one.body)] == [ast.Continue]
+        and re.search(r"\.(numel\(\)|shape\[0\]|size\(0\)|any\(\)|sum\(\))|\blen\(", ast.unparse(one.test))
+    )
+
+
 def _calls_modules(loop: _Loop) -> bool:
     """Whether a loop calls what an object holds, or a function that is not Python's own."""
     calls = [node for node in ast.walk(loop) if isinstance(node, ast.Call)]

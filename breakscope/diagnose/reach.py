@@ -13,6 +13,7 @@ from breakscope.diagnose.becomes import is_array, is_tensor, values_of
 from breakscope.diagnose.site_use import Seen, Use
 from breakscope.diagnose.statements import asked_mask, head_of, own_loops
 from breakscope.project.sources import Position, Sources
+from breakscope.report.model import Frame
 from breakscope.source.syntax import grouped
 
 _MOST = 2  # conditions shown
@@ -41,6 +42,46 @@ def settings(sources: Sources, file: str, position: Position | None) -> str | No
         found += [_unparse(one) for one in takewhile(_is_setting, whole.values)]
     found = [text for text in found if len(text) <= _LONG]
     return " and ".join(dict.fromkeys(found[-_MOST:])) or None
+
+
+def gives_itself(sources: Sources, stack: Sequence[Frame], asked: str | None) -> bool:
+    """Whether a library's own call gives a function what ``x is not None`` in it asks for.
+
+    ``self.mask(m, shape, device)`` where ``device = x.device``: no caller of the library decides that. What
+    the calling function has as an argument itself its caller does.
+
+    Args:
+        stack: how one got to the condition, whose function the last frame is in; asked: the condition.
+    """
+    found = re.fullmatch(r"(\w+) is not None", asked or "")
+    if found is None or len(stack) < 2 or stack[-2].owner != "library":
+        return False
+    way = _at(sources, stack[-2])
+    inside = uses.function(_at(sources, stack[-1]))
+    taken = [arg.arg for arg in inside.args.args] if inside is not None else []
+    taken = taken[taken[:1] == ["self"] :]
+    for call in ast.walk(uses.statement(way) or ast.Pass()):
+        if isinstance(call, ast.Call) and inside is not None and uses.called(call) == inside.name:
+            given = dict(zip(taken, call.args, strict=False)) | {one.arg: one.value for one in call.keywords}
+            match given.get(found[1]):
+                case ast.Name(name):
+                    made = values_of(name, way)
+                    return bool(made) and all(map(_is_of_tensor, made))
+    return False
+
+
+def _is_of_tensor(value: ast.expr) -> bool:
+    """``x.device``, which is never None."""
+    match value:
+        case ast.IfExp(_, one, other):
+            return _is_of_tensor(one) and _is_of_tensor(other)
+    return isinstance(value, ast.Attribute) and value.attr in ("device", "dtype", "shape")
+
+
+def _at(sources: Sources, frame: Frame) -> Sequence[ast.AST]:
+    text = sources.line(frame.file, frame.line) or ""
+    begin = len(text) - len(text.lstrip())
+    return sources.around(frame.file, (frame.line, begin, frame.line, begin))
 
 
 def _unparse(test: ast.expr) -> str:

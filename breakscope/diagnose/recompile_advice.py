@@ -151,6 +151,11 @@ def of_group(
             else ""
         )
         how = f"call {call} before the call, as {_taken_for_one(origin)}{sides}"
+    elif does.is_range:
+        how = (
+            f"{does.unrolled} is unrolled over it, a graph for each size, whatever dynamic= says: compile"
+            " what the loop does, with dynamic=True, and leave the loop to Python"
+        )
     else:
         mark = f", or call {call} {front}" if can_mark else ""
         how = f"{_BY_REMEDY} ({_how_far(origin, does)}){mark}"
@@ -190,12 +195,10 @@ def _taken_for_one(origin: Origin) -> str:
 
 def _how_far(origin: Origin, does: Taken) -> str:
     """What dynamic=True does not save, of a size that several functions are compiled again for."""
-    if does.is_range:
-        return f"no help where {does.unrolled} is unrolled over it, a graph for each size"
     if by := does.plain or does.listed:
         return f"no help where {by} takes it as a Python number, a graph for each size"
     if asks := does.needed(_ASKS):
-        return f"but {asks} asks for it, and each side is compiled apart"
+        return f"where {asks} asks for it, each side is compiled apart"
     if origin.equal:
         return f"with a first call whose sizes differ: {_taken_for_one(origin)}"
     return "no help where the code branches on it, or makes a Python number, a 0 or a 1 of it"
@@ -371,6 +374,12 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
             f" ({needs}), so each size ({_seen(guard)} were seen) is compiled, and dynamic=True does not"
             f" help: {_pad(size)}, or {_elsewhere(does)}"
         )
+    if guard.cause == "size" and len(set(guard.values)) >= _STILL_STATIC and (asks := does.needed(_ASKS)):
+        return (
+            f"{asks} asks for dimension {size.dimension} of {size.argument}{_whole(origin)}, which came with"
+            f" {_seen(guard)}: each side is compiled apart, and anew where a tensor of that size is met for"
+            f" the first time on the other one. Test it in the caller, or {_BY_REMEDY}"
+        )
     if guard.cause == "size" and len(set(guard.values)) >= _STILL_STATIC:
         return (
             f"dimension {size.dimension} of {size.argument}{_whole(origin)} came with {_seen(guard)},"
@@ -492,11 +501,7 @@ def _zero_or_one(size: Size, origin: Origin, where: str, ones: list[str]) -> str
         f" {size.argument}{where} came with {' and '.join(ones)} {at} {origin.where}: one graph more{each},"
         " once"
     )
-    unbacked = (
-        ". Or use torch._dynamo.decorators.mark_unbacked on all that have this size, where no branch asks for"
-        " it"
-    )
-    return f"{came}. {_apart(size)}{unbacked if origin.direct and not size.dimension else ''}"
+    return f"{came}. {_apart(size)}"
 
 
 def _apart(size: Size) -> str:
@@ -713,6 +718,7 @@ def _flag(guard: Guard, name: str, origin: Origin | None) -> str:
     )
 
 
+_ALONE = "repair the break because of which it is compiled on its own"
 _CONSTANTS = "a range, a branch, an index of a list, a number of pieces, arithmetic with an array of numpy's"
 
 
@@ -853,7 +859,8 @@ def _attribute(guard: Guard, times: int, does: Taken) -> str:
             f"{name} is set in __init__ alone, so objects of {does.set_by} that were made with another value"
             f" share this function's code (or a script sets it from outside), and each value ({_seen(guard)})"
             " is a version, made once: that is normal for a few. For many raise"
-            " torch._dynamo.config.recompile_limit, or compile what calls them, so that they are inlined"
+            " torch._dynamo.config.recompile_limit, or"
+            f" {_ALONE if guard.resumed else 'compile what calls them, so that they are inlined'}"
         )
     shown = [value for value in guard.values if value not in ("str", "int", "float", "bool")]
     if len(shown) > A_SECOND and set(map(_kind, shown)) == {"None", "int"}:
@@ -1168,7 +1175,12 @@ def _of_kind(guard: Guard) -> str | None:
         # Who calls decides: two callers, or autocast that is on at some calls only.
         autocast = ", or where autocast is on at some calls only" if guard.cause == "dtype" else ""
         # A size of 0 or 1, as that of an empty state, is a version of its own as well.
-        apart = ", if none of its sizes is then 0 or 1 at some calls only" if guard.cause == "rank" else ""
+        apart = (
+            ", and alike what is calculated with it: that saves one where the sizes then are the same, none of"
+            " them 0 or 1 at some calls only"
+            if guard.cause == "rank"
+            else ""
+        )
         return (
             f"a version for each {guard.cause} of {guard.source} ({_seen(guard)} were seen) is normal where"
             f" two kinds of calls mean it{autocast}, and made once. To save one, {remedy(guard)}{apart}"

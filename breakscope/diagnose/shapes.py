@@ -13,6 +13,7 @@ from breakscope.diagnose.site_use import Shape, Use
 from breakscope.diagnose.statements import (
     asked_mask,
     chooses_text,
+    grown_in_loop,
     has_bounds,
     in_loop,
     is_index,
@@ -119,6 +120,8 @@ def use_of(
     if shape and not (code == "BS105" and shape in _BRANCHES):
         mask = _selecting(around[-1]) if code == "BS105" else _asked_mask(around)
         use = Use(shape, _short(around[-1] if around else None), mask=mask)
+        use = replace(use, also=loops.turns_left(around)) if shape == "experts" else use
+        use = replace(use, name=grown_in_loop(around)) if shape == "stop" else use
     else:
         use = _of_place(around, code, callers)
     if use.shape == "filter" and made_of:  # the whole list is to be made there

@@ -244,6 +244,7 @@ def _told(
             _runs_model(caller, stack),
             (caller.source or "").strip() if caller is not None else "",
             source="" if standard else reach.statement(*at),
+            given=reach.gives_itself(places.sources, stack, reach.settings(*at)),
         )
     return ToldSite(
         use,

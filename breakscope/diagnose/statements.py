@@ -18,7 +18,7 @@ _DROP = re.compile(r"[<>]=?.*(layer_?drop|drop_path)|(layer_?drop|drop_path)\w* 
 def of_statement(around: Sequence[ast.AST]) -> Shape | None:
     """What the statement as a whole is for."""
     statement = uses.statement(around)
-    if isinstance(statement, ast.Assert) or _only_raises(statement):
+    if isinstance(statement, ast.Assert) or only_raises(statement):
         return "check"
     if isinstance(statement, ast.stmt) and leaves_out_layers(statement, around):
         return "layerdrop"
@@ -239,13 +239,23 @@ def _makes_optional(statement: ast.If, around: Sequence[ast.AST]) -> bool:
 def _spared(statement: ast.If, body: Sequence[ast.stmt]) -> Shape:
     """What a test spares: work on nothing, a mean of nothing, or a step of an average that goes on."""
     mask, _ = asked_mask(statement.test) or ("", True)
-    selected = rf"[\w.]+\[{re.escape(mask)}(, [^\]]*)?\]"
-    means = re.compile(rf"{selected}\.{_MEANS}\(|\b{_MEANS}\({selected}")
-    if not any(means.search(ast.unparse(one)) for one in body):
+    if not any(_is_mean_of(node, mask) for one in body for node in ast.walk(one)):
         return "spared"
     # Without the test an average would take in the 0 of an empty mask.
     keeps = any(uses.changes_in_place(one) or _sets_attribute(one) for one in body)
     return "change" if keeps else "spared mean"
+
+
+def _is_mean_of(node: ast.AST, mask: str) -> bool:
+    """Whether it takes the mean of what a mask selects, or of what is computed of that."""
+    return (
+        isinstance(node, ast.Call)
+        and re.fullmatch(_MEANS, uses.called(node)) is not None
+        and any(
+            isinstance(part, ast.Subscript) and mask in map(ast.unparse, uses.index_parts(part.slice))
+            for part in ast.walk(node)
+        )
+    )
 
 
 def _writes_item(statement: ast.stmt) -> bool:
@@ -320,6 +330,12 @@ def _joins_more(statement: ast.stmt) -> bool:
             is_joined = uses.called(call) in ("cat", "concat", "concatenate", "hstack", "vstack")
             return is_joined and any(isinstance(part, ast.Name) and part.id == name for part in parts)
     return False
+
+
+def grown_in_loop(around: Sequence[ast.AST]) -> str:
+    """The tensor that gets longer with each turn of the loop around a place; else empty."""
+    body = [one for loop in _loops(around)[-1:] for one in loop.body]
+    return next((uses.targets(one)[0] for one in body if _joins_more(one)), "")
 
 
 def _leaves_loop(body: Sequence[ast.stmt], around: Sequence[ast.AST]) -> Shape | None:
@@ -507,10 +523,10 @@ def _filters(around: Sequence[ast.AST]) -> bool:
 
 
 def _leaves_out_changes(statement: ast.If, around: Sequence[ast.AST]) -> bool:
-    """Whether a bare ``return`` skips what changes state: tensors in place, or attributes."""
+    """Whether a ``return`` skips what changes state: tensors in place, or attributes."""
     function = uses.function(around)
     match statement.body, function:
-        case [ast.Return(None)], ast.FunctionDef(body=body) if statement in body:
+        case [ast.Return()], ast.FunctionDef(body=body) if statement in body:
             after = body[body.index(statement) + 1 :]
             return any(uses.changes_in_place(one) or _sets_attribute(one) for one in after)
     return False
@@ -835,7 +851,7 @@ def _is_listed(side: ast.expr) -> bool:
     return isinstance(side, ast.List | ast.Dict | ast.ListComp | ast.DictComp)
 
 
-def _only_raises(node: ast.AST | None) -> bool:
+def only_raises(node: ast.AST | None) -> bool:
     """Whether a branch does nothing but raise, with a text that it may put together first."""
     if not isinstance(node, ast.If) or node.orelse:
         return False

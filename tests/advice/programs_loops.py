@@ -204,7 +204,7 @@ LOOPS: tuple[Followed, ...] = (
     f(
         "BS301>BS105",
         "group by group: reduced",
-        r"^The loop reduces one group after the other.*torch\.zeros\(2\)\.index_add\(0, group, v\).*\(torch\.zeros\(2, d\) for rows",
+        r"^The loop reduces one group after the other.*torch\.zeros\(2\)\.index_add\(0, group, v\).*torch\.zeros\(2, d\) and count\[:, None\]",
         "v = x.T\nreturn torch.stack([v[group == g].mean(0) for g in range(2)])",
         (
             "return torch.stack([v[group == g].mean(0) for g in range(2)])",

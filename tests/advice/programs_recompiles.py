@@ -167,13 +167,6 @@ RECOMPILES: tuple[Followed, ...] = (
     ),
     calls(
         "BS201",
-        "a batch of one, unbacked",
-        r"mark_unbacked",
-        X + "for n in (4, 4, 1):\n    y = torch.ones(n, 3)\n    say(f(y))\n",
-        ("    say(f(y))", "    torch._dynamo.decorators.mark_unbacked(y, 0)\n    say(f(y))"),
-    ),
-    calls(
-        "BS201",
         "an array of numpy's",
         r"make tensors of the arrays in the caller \(with torch\.from_numpy",
         "@torch.compile\ndef f(a):\n    return torch.as_tensor(a) * 2\nfor n in (2, 3, 4):\n    a = np.ones(n)\n    say(f(a))\n",

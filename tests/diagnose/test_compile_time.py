@@ -112,6 +112,24 @@ def test_compile_time_is_held_against_the_steps_that_the_run_makes(run: Run) -> 
     assert run.findings([run.compiled("run", 20.0)], lasted=25.0, step_ms=20.0, steps=3) == []
 
 
+@pytest.mark.parametrize(
+    ("compiles", "said"),
+    [
+        ((("0/0", 60.0),), None),
+        ((("0/0", 9.0), ("0/1", 30.0), ("0/2", 30.0)), "See to its recompiles first: 2 of its 3 compiles"),
+        ((("0/0", 30.0), ("1/0", 30.0)), "Repair its graph breaks first: it is compiled in 2 pieces."),
+    ],
+)
+def test_what_a_function_is_compiled_often_for_comes_first(
+    run: Run, compiles: tuple[tuple[str, float], ...], said: str | None
+) -> None:
+    slow = [run.compiled("run", seconds) | {"cid": cid} for cid, seconds in compiles]
+    [finding] = run.findings(slow)
+    assert finding.code == "BS403"
+    assert (finding.advice or "").startswith(said or "")
+    assert (finding.advice is None) is (said is None)
+
+
 def test_a_compile_of_layers_that_are_alike_is_told_sooner_and_says_what_it_holds(run: Run) -> None:
     layers = {"path": "blocks", "name": "Block", "count": 12, "function": "net.py:Block.forward"}
     call = {"t": "signature", "cid": "0/0", "alike": [layers]}

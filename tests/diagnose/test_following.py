@@ -644,8 +644,11 @@ def test_experts_are_counted_by_the_setting_that_the_break_needs() -> None:
     assert "capture_dynamic_output_shape_ops" in said
     # A loop over those that data chose is in no graph: with both settings Dynamo raises.
     said = str(library_advice.advice("BS105", "experts", theirs, chosen))
-    assert said.startswith("Leave this block of experts eager")
+    assert said.startswith("No setting helps, as the loop is over what data chose: breakscope fix tries")
+    assert "leave this block of experts eager, which is one break for each of its calls" in said
     assert "capture" not in said
+    asked = str(library_advice.advice("BS105", "experts", theirs, every, (9,)))
+    assert asked.startswith("No setting helps, as line 9 asks how many tokens an expert has")
 
 
 def test_a_test_in_a_library_is_reached_where_the_settings_before_it_hold(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from breakscope.diagnose.records import Reason
 from breakscope.diagnose.shapes import is_drawn, use_of
 from breakscope.diagnose.site_use import Shape, Use
 from breakscope.project.sources import Position, Sources
+from breakscope.report.model import Frame
 
 # What broke stands between the marks.
 SHAPES = (
@@ -40,6 +41,8 @@ SHAPES = (
     ("branch", "if [[m.any()]]:\n    y = x.float().masked_fill(m[None], 0)"),
     ("branch", "if [[x.max() > 9]]:\n    return x\nreturn x * 2"),
     ("early", "if [[x.max() > 9]]:\n    return x\ny = x * 2\nreturn y"),
+    ("skip", "if [[g.isnan().any()]]:\n    return p\nself.m.mul_(0.9).add_(g)\nreturn p - self.m"),
+    ("spared mean", "if [[hard.any()]]:\n    loss = loss + (near[hard] - margin).mean()"),
     ("fast path", "if [[x.max() > 9]]:\n    return None\ny = x * 2\nreturn y"),
     ("optional", "mask = None\nif [[pad.any()]]:\n    mask = ~pad\nreturn g(x, mask)"),
     ("branch", "mask = pad\nif [[pad.any()]]:\n    mask = ~pad\nreturn g(x, mask)"),
@@ -450,6 +453,56 @@ def test_selections_that_are_held_against_each_other_are_worth_the_setting() -> 
     assert str(library_advice.advice("BS105", "selected", theirs)).startswith(
         "Try torch._dynamo.config.capture_dynamic_output_shape_ops = True"
     )
+
+
+def test_what_grows_by_a_turn_is_no_matter_for_where(tmp_path: Path) -> None:
+    body = "for _ in range(9):\n    t = torch.cat([t, f(t)[:, None]], 1)\n    if [[(t > 2).all()]]:\n        break"
+    place = marked(tmp_path / "script.py", body)
+    use = use_of(Sources(), str(tmp_path / "script.py"), place, place[0], code="BS101")
+    assert (use.shape, use.name) == ("stop", "t")
+    said = break_advice.advice("BS101", "BS101", Reason("", "", "", (), None), break_advice.Site(use), "f")
+    assert "; `t` grows by a turn: make it of full length first" in said
+
+
+def test_a_test_for_no_tokens_keeps_a_setting_from_experts(tmp_path: Path) -> None:
+    body = "for e in range(9):\n    rows = [[torch.where(expert_of == e)]][0]\n    if rows.numel() == 0:\n"
+    place = marked(tmp_path / "script.py", f"{body}        continue\n    y.index_add_(0, rows, f(x[rows]))")
+    use = use_of(Sources(), str(tmp_path / "script.py"), place, place[0], code="BS105")
+    assert (use.shape, use.also) == ("experts", (4,))
+    said = break_advice.advice("BS105", "BS105", Reason("", "", "", (), None), break_advice.Site(use), "f")
+    assert "has, so without line 4, which only spares work" in said
+
+
+def test_a_compiled_function_itself_is_not_to_be_disabled() -> None:
+    """``torch.compile(f)`` takes the mark of ``torch.compiler.disable`` away."""
+    cause = Reason("", "", "", (), None)
+    root, helper = (
+        break_advice.advice("BS101", "BS101", cause, break_advice.Site(Use("search", own=own)), "f")
+        for own in (True, False)
+    )
+    assert "so there is no one graph of it: do not compile the function itself, and compile what" in root
+    assert "put torch.compiler.disable on the function" in helper
+
+
+@pytest.mark.parametrize(("device", "given"), [("device = x.device", True), ("device = f(x)", False)])
+def test_what_a_library_passes_itself_no_call_of_it_can_leave_out(
+    tmp_path: Path, device: str, given: bool
+) -> None:
+    file = tmp_path / "lib.py"
+    file.write_text(
+        "class M:\n    def mask(self, m, shape, device=None):\n        if device is not None:\n"
+        "            warnings.warn('deprecated')\n    def forward(self, x, flag=None):\n"
+        f"        {device}\n        return self.mask(x, x.shape, device)\n"
+    )
+    stack = [
+        Frame(str(file), line, f"M.{name}", None, "library") for line, name in ((7, "forward"), (3, "mask"))
+    ]
+    assert reach.gives_itself(Sources(), stack, "device is not None") is given
+    assert not reach.gives_itself(Sources(), stack, "m is not None")
+    theirs = Theirs("/lib/site-packages/lib.py", "M.mask", "train.py:8", "device is not None", given=given)
+    said = str(library_advice.advice("BS104", "message", theirs))
+    assert ("make the call at train.py:8" in said) is not given
+    assert "ignore_logging_functions" in said
 
 
 def test_array_libraries_are_called_outside_and_not_rewritten() -> None:
