@@ -1176,8 +1176,8 @@ def _of_kind(guard: Guard) -> str | None:
         autocast = ", or where autocast is on at some calls only" if guard.cause == "dtype" else ""
         # A size of 0 or 1, as that of an empty state, is a version of its own as well.
         apart = (
-            ", and alike what is calculated with it: that saves one where the sizes then are the same, none of"
-            " them 0 or 1 at some calls only"
+            ", and alike what is calculated with it: that saves one where the sizes then are the same, none"
+            " of them 0 or 1 at some calls only"
             if guard.cause == "rank"
             else ""
         )
