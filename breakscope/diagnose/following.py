@@ -419,7 +419,7 @@ def _groups(again: Sequence[_Again], places: Places) -> Iterable[Finding]:
         if key is not None:
             grouped.setdefault(key, []).append(one)
     for key, members in grouped.items():
-        if len(members) < 2:
+        if len(members) < 2 and not (key[0] == "size" and _is_in_pieces(members[0])):
             continue
         root = min(members, key=_from_outside)
         if key[0] == "handed on":
@@ -445,6 +445,12 @@ def _groups(again: Sequence[_Again], places: Places) -> Iterable[Finding]:
 def _is_specialized(again: _Again) -> bool:
     guard, seen = again.finding.guard, again.origin
     return guard is not None and seen is not None and is_specialized(guard, seen)
+
+
+def _is_in_pieces(again: _Again) -> bool:
+    """Whether a function and what goes on in it behind a break are compiled again for the same size."""
+    frames = {one.frame.resumed for one in again.cause.recompiles if one.frame is not None}
+    return frames == {False, True}
 
 
 def _are_several(members: Sequence[_Again]) -> bool:

@@ -151,7 +151,7 @@ def of_group(
             else ""
         )
         how = f"call {call} before the call, as {_taken_for_one(origin)}{sides}"
-    elif does.is_range:
+    elif does.is_range and functions == 1:
         how = (
             f"{does.unrolled} is unrolled over it, a graph for each size, whatever dynamic= says: compile"
             " what the loop does, with dynamic=True, and leave the loop to Python"
@@ -195,13 +195,18 @@ def _taken_for_one(origin: Origin) -> str:
 
 def _how_far(origin: Origin, does: Taken) -> str:
     """What dynamic=True does not save, of a size that several functions are compiled again for."""
+    if does.is_range:
+        return f"no help where {does.unrolled} is unrolled over it, a graph for each size"
     if by := does.plain or does.listed:
         return f"no help where {by} takes it as a Python number, a graph for each size"
     if asks := does.needed(_ASKS):
         return f"where {asks} asks for it, each side is compiled apart"
     if origin.equal:
         return f"with a first call whose sizes differ: {_taken_for_one(origin)}"
-    return "no help where the code branches on it, or makes a Python number, a 0 or a 1 of it"
+    return (
+        "no help where the code branches on it, makes a Python number, a 0 or a 1 of it, or has something of"
+        " a fixed size that is as large at the first call"
+    )
 
 
 def of_generation(origin: Origin) -> str:
@@ -362,9 +367,10 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
         return _zero_or_one(size, origin, where, ones)
     if ones:
         return (
-            f"pass dynamic=True to torch.compile for {listed(others)} in dimension {size.dimension} of"
-            f" {size.argument}{_whole(origin)}, for the compile of the second size. {listed(ones)} came too,"
-            " and torch compiles sizes 0 and 1 apart from all others, one graph for each. " + _apart(size)
+            f"dimension {size.dimension} of {size.argument}{_whole(origin)} came with {listed(others)}: for"
+            f" the compile of the second size {_BY_REMEDY} ({_how_far(origin, does)})."
+            f" {listed(ones)} came too, and torch compiles sizes 0 and 1 apart from all others, one graph for"
+            f" each. {_apart(size)}"
         )
     needs = does.fixes
     one_each = does.is_range or does.plain or does.listed

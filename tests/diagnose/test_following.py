@@ -330,6 +330,27 @@ def test_the_size_of_an_argument_does_not_follow_from_what_is_selected_behind_it
 
 
 @torch
+def test_a_size_for_which_a_function_and_its_rest_are_compiled_again_is_of_several_parts(scan: Scan) -> None:
+    report = scan(
+        """
+        import torch
+
+        @torch.compile
+        def f(x, n):
+            x = x * 2
+            n.sum().item()
+            return x + 1
+
+        for size in (4, 5):
+            f(torch.ones(size), torch.ones(3))
+        """
+    )
+    (size,) = coded(report, "BS201")
+    assert len(size.counts.compile_ids) == 2
+    assert "several parts of one function are compiled again for it" in str(size.advice)
+
+
+@torch
 def test_a_limit_follows_from_what_used_it_up(scan: Scan) -> None:
     report = scan(
         """
