@@ -209,7 +209,8 @@ def _read_around(site: Finding, other: Finding) -> Finding | None:
     if site.code != "BS102" or other.code != "BS105" or own is None or its is None or own == its:
         return None
     read = uses.READS.search(site.location.source or "")
-    made_before = "make the list" in (other.advice or "")
+    # Of experts the list is what the loop is over.
+    made_before = re.search(r"make the list|block of experts", other.advice or "") is not None
     if read is None or made_before or not (own[0] <= its[0] and its[1] <= own[1]):
         return None
     said = break_words.READ_AROUND.format(read=f"{read[0]})")
@@ -635,7 +636,8 @@ def _too(site: Finding, within: Sequence[tuple[str, int, str]], sites: Sequence[
     others = [
         one.location.line
         for one in sites
-        if one is not site and any((frame.file, frame.line) in calls for frame in one.stack[:-1])
+        if one.location.line != site.location.line
+        and any((frame.file, frame.line) in calls for frame in one.stack[:-1])
     ]
     lines = [str(line) for line in sorted(set(others))[:_MOST_NAMED]]
     if not lines:
