@@ -338,7 +338,7 @@ def _read_at_breaks(again: Sequence[_Again], sites: Sequence[Finding], places: P
         selection = None if guard is None else _selection(one, guard, sites, places)
         read = selection or (None if guard is None else _read_of_tensor(one, guard, sites))
         if read is not None:
-            yield _follows(one.finding, read)
+            yield _follows(one.finding, read, _behind(one, read))
         if line is None or sized or read is not None:
             continue
         file = one.finding.location.file
@@ -348,6 +348,15 @@ def _read_at_breaks(again: Sequence[_Again], sites: Sequence[Finding], places: P
             is_captured = one.finding.code == "BS213" and "capture_scalar_outputs" in (site.advice or "")
             own = one.finding.advice if is_captured else None
             yield _follows(one.finding, site, (own or "").rstrip("."))
+
+
+def _behind(one: _Again, read: Finding) -> str:
+    """Of a number that is handed on by another break than the one that read it."""
+    frame = one.cause.frame
+    is_number = read.code in ("BS102", "BS103")
+    if not (frame.resumed and is_number) or frame.line == read.location.line:
+        return ""
+    return f"The break of line {frame.line} hands it on, and has to go as well"
 
 
 def _read_of_tensor(one: _Again, guard: Guard, sites: Sequence[Finding]) -> Finding | None:

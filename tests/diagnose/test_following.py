@@ -351,6 +351,29 @@ def test_a_size_for_which_a_function_and_its_rest_are_compiled_again_is_of_sever
 
 
 @torch
+def test_a_number_that_another_break_hands_on_goes_with_that_one_too(scan: Scan) -> None:
+    report = scan(
+        """
+        import torch
+
+        @torch.compile
+        def f(x, m):
+            n = int(m.sum())
+            y = x * 2
+            torch._dynamo.graph_break()
+            return y[:n]
+
+        for size in (3, 4):
+            f(torch.ones(9), torch.ones(size))
+        """
+    )
+    read = only(report, "BS102")
+    behind = [one for one in report.findings if one.kind == "recompile" and one.caused_by == read.fingerprint]
+    said = [one.advice or "" for one in behind]
+    assert any("The break of line 8 hands it on, and has to go as well" in one for one in said)
+
+
+@torch
 def test_a_limit_follows_from_what_used_it_up(scan: Scan) -> None:
     report = scan(
         """
