@@ -95,6 +95,7 @@ class Site:
         seen: what was observed of its names.
         within: the function that the script compiles, where the site is in one that this calls; else empty.
         besides: lines of the loop around it that break as well.
+        both_ways: whether its file makes RNNs of two directions.
     """
 
     use: Use
@@ -116,6 +117,7 @@ class Site:
     seen: Seen = field(default_factory=Seen)
     within: str = ""
     besides: tuple[int, ...] = ()
+    both_ways: bool = False
 
     @property
     def shape(self) -> Shape:
@@ -245,6 +247,8 @@ def _runs_again(site: Site) -> bool:
 
 def _of_record(code: str, cause: Reason, said: str, site: Site) -> str | None:
     """What holds wherever the line is: by torch's record, and by the function of Python's that holds it."""
+    if site.both_ways and code == "BS107" and re.search(r"pack_padded_sequence|pad_packed_sequence", said):
+        return break_words.PACKED_BOTH_WAYS
     if (text := _matching(break_words.BY_KIND, code, said)) is not None and (
         site.theirs is None or text != break_words.NUMBERS_OF_NUMPY
     ):
@@ -292,7 +296,7 @@ def _of_seen(code: str, site: Site) -> str | None:
         where = f" {words['there']}" if site.shape == "pick" else " in the caller"
         return break_words.PICKED[kind].format(of=name, where=where, back=words["back"], read=words["read"])
     if code == "BS116" and site.seen.packed:
-        return break_words.PACKED
+        return break_words.PACKED_BOTH_WAYS if site.both_ways else break_words.PACKED
     if code == "BS106" and site.seen.caught:
         return break_words.CAUGHT.format(line=site.seen.caught)
     return _of_positions(site) if code == "BS105" and not site.on_arrays else None

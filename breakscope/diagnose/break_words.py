@@ -18,6 +18,10 @@ NUMBER_OF_DATA = (
     "Python needs a number here that only data tells: keep it a tensor up to this line and write the line"
     " with torch operations, say what holds of the number with torch._check, or make the line in the caller."
 )
+PACKED_BOTH_WAYS = (
+    "The input is packed for an RNN of two directions, which would read padding first where it is not: leave"
+    " the packed RNN eager, and compile what stands before and after it, each as a module of its own."
+)
 UNPADDED = (
     "Packing only takes the elements out that lie within the lengths: keep them padded, with -100, the loss's"
     " ignore_index, where torch.arange(n) >= lengths[:, None]; or pack in the caller and pass that in."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -46,6 +47,9 @@ class Site:
     def slots(self) -> set[int]:
         """Counting slots of the site."""
         return {b.site for b in self.breaks if b.site is not None}
+
+
+_BOTH_WAYS = re.compile(r"\bbidirectional=True\b")
 
 
 def is_own(file: str) -> bool:
@@ -265,6 +269,7 @@ def _told(
         reach.sides(*at),
         reach.seen(*at, use),
         besides=reach.breaks_in_loop(*at),
+        both_ways=places.sources.mentions(location.file, _BOTH_WAYS),
     )
 
 

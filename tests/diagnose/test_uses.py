@@ -473,6 +473,15 @@ def test_a_test_for_no_tokens_keeps_a_setting_from_experts(tmp_path: Path) -> No
     assert "has, so without line 4, which only spares work" in said
 
 
+@pytest.mark.parametrize("both_ways", [True, False])
+def test_an_rnn_of_two_directions_is_not_to_be_given_padding(both_ways: bool) -> None:
+    cause = Reason(None, "Attempted to call function marked as skipped", "pack_padded_sequence", (), None)
+    site = break_advice.Site(Use("plain"), both_ways=both_ways)
+    said = break_advice.advice("BS107", "BS107", cause, site, "f")
+    assert ("Give the RNN the padded batch" in said) is not both_ways
+    assert "leave the packed RNN eager" in said
+
+
 def test_a_compiled_function_itself_is_not_to_be_disabled() -> None:
     """``torch.compile(f)`` takes the mark of ``torch.compiler.disable`` away."""
     cause = Reason("", "", "", (), None)
