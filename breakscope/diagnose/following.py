@@ -532,12 +532,12 @@ def _key(one: _Again) -> tuple[object, ...] | None:
         return "by", seen.by, seen.where
     if guard.cause == "size" and "___from_numpy(" in guard.expression and not seen.same_call:
         return "arrays", seen.entry, seen.where, guard.expected, guard.actual
-    if guard.cause == "symbolic_shape" and seen.direct and guard.actual in ("0", "1"):
-        return None  # compiled apart, and no mark saves it
     sized = guard.cause in _SIZED and seen.sizes and not seen.same_call and not _is_passed(guard, seen)
     if sized and _may_follow(guard, seen.sizes[0]):
         first = together(seen)[0]
-        return "size", seen.entry, seen.where, first.path, first.dimension
+        # A size of 0 or 1 is compiled apart, and no mark saves it.
+        is_apart = guard.cause == "symbolic_shape" and first.new in (0, 1)
+        return "one" if is_apart else "size", seen.entry, seen.where, first.path, first.dimension
     if seen.modes and (guard.cause in _MODES or (guard.source or "").endswith(".training")):
         return "mode", seen.entry, seen.modes
     items = _ITEM.fullmatch(guard.source or "")
@@ -579,6 +579,8 @@ def _why(one: _Again) -> str:
     if guard is None or seen is None or not seen.sizes or guard.cause not in _SIZED:
         return ""
     size = seen.sizes[0]
+    if guard.source == size.argument:
+        return ""
     what = "value" if guard.cause == "int_value" else guard.cause.replace("symbolic_shape", "size")
     of = f"dimension {size.dimension} of {size.argument}, of {call_of(seen)}"
     return f"The {what} of {guard.source} follows {of}"

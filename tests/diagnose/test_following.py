@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable
 from dataclasses import replace
@@ -348,6 +349,30 @@ def test_a_size_for_which_a_function_and_its_rest_are_compiled_again_is_of_sever
     (size,) = coded(report, "BS201")
     assert len(size.counts.compile_ids) == 2
     assert "several parts of one function are compiled again for it" in str(size.advice)
+
+
+@torch
+def test_what_is_compiled_for_a_batch_of_one_follows_from_that_and_from_no_second_size(scan: Scan) -> None:
+    report = scan(
+        """
+        import torch
+
+        @torch.compile
+        def f(x):
+            y = x * 2
+            torch._dynamo.graph_break()
+            return y + 1
+
+        for size in (4, 5, 1):
+            f(torch.ones(size))
+        """
+    )
+    second, _ = coded(report, "BS201")
+    one, behind = sorted(coded(report, "BS214"), key=lambda finding: finding.caused_by is not None)
+    assert one.caused_by is None
+    assert "Torch compiles sizes 0 and 1 apart" in str(one.advice)
+    assert behind.caused_by == one.fingerprint
+    assert "1" not in re.findall(r"came with ([\d, ]+),", str(second.advice))[0].split(", ")
 
 
 @torch
