@@ -141,7 +141,6 @@ def of_group(
     marks = _marks(sizes)
     also = ", and the others alike, each at its own dimension," if len(marks) > _SEVERAL else ""
     call = listed(marks[: 1 if also else _SEVERAL]) + also
-    front = "before the call reaches what stands before the first graph break"
     can_mark = all(one.named for one in sizes) and origin.by is None and not origin.rivals
     if origin.equal and can_mark:
         asks = does.needed(_ASKS)
@@ -157,8 +156,7 @@ def of_group(
             " what the loop does, with dynamic=True, and leave the loop to Python"
         )
     else:
-        mark = f", or call {call} {front}" if can_mark else ""
-        how = f"{_BY_REMEDY} ({_how_far(origin, does)}){mark}"
+        how = f"{_BY_REMEDY} ({_how_far(origin, does)})"
     apart = " Sizes 0 and 1 are compiled apart all the same." if _SPECIAL_SIZES & set(seen) else ""
     several = len([value for value in seen if value not in _SPECIAL_SIZES]) > A_SECOND
     unrolled = f", but where {does.unrolled} is unrolled over it" if does.is_range else ""
@@ -389,10 +387,11 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
     if guard.cause == "size" and len(set(guard.values)) >= _STILL_STATIC:
         return (
             f"dimension {size.dimension} of {size.argument}{_whole(origin)} came with {_seen(guard)},"
-            " compiled one by one. Where dynamic=False or mark_static keeps it fixed, take that out: torch"
-            " makes it dynamic by itself after the second size of each mode (with gradients or without,"
-            " training or evaluation), unless the code makes a Python number of it (a loop over it, a split,"
-            f" int()). Else {_pad(size)}"
+            " compiled one by one, where torch makes a size dynamic by itself after the second one of each"
+            " mode (with gradients or without, training or evaluation). Where dynamic=False or mark_static"
+            " keeps it fixed, take that out; where the code makes a Python number of it (a loop over it, a"
+            " split, int()), or an operation of torch needs one (as fill_diagonal_ does), no setting helps:"
+            f" {_pad(size)}"
         )
     if rival := next(iter(origin.rivals), None):
         return (

@@ -658,10 +658,10 @@ def test_a_second_size_is_no_matter_of_a_size_of_one_that_came_later() -> None:
 
 def test_each_of_several_arguments_is_marked_at_its_own_dimension() -> None:
     sizes = [Size("out", 2, 4, 5), Size("y[1]", 1, 4, 5)]
-    said = of_group(sized(*sizes), sizes, 1, ["4", "5"])
+    said = of_group(sized(*sizes, equal=("dimension 0 of out",)), sizes, 1, ["4", "5"])
     assert "maybe_mark_dynamic(out, 2) and torch._dynamo.maybe_mark_dynamic(y[1], 1) before" in said
     sizes += [Size("y[2]", 1, 4, 5), Size("y[3]", 0, 4, 5)]
-    said = of_group(sized(*sizes), sizes, 1, ["4", "5"])
+    said = of_group(sized(*sizes, equal=("dimension 0 of out",)), sizes, 1, ["4", "5"])
     assert "maybe_mark_dynamic(out, 2), and the others alike, each at its own dimension," in said
 
 
@@ -1100,7 +1100,7 @@ def test_a_size_that_torch_can_make_symbolic_is_no_constant(tmp_path: Path) -> N
     does = in_function(tmp_path, "def f(x):\n    return x + torch.zeros([x.shape[0], 4])\n", guard)
     said = advice(guard, sized(Size("x", 0, 8, 5)), 2, does)
     assert "dynamic=True does not help" not in said
-    assert "after the second size of each mode (with gradients or without, training or evaluation)" in said
+    assert "after the second one of each mode (with gradients or without, training or evaluation)" in said
 
 
 def test_two_arguments_that_changed_alike_are_both_named() -> None:
