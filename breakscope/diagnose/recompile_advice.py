@@ -646,7 +646,8 @@ def _number(guard: Guard, origin: Origin | None, times: int, does: Taken) -> str
             f" the same, or {_BY_REMEDY}"
         )
     if times <= 1 or (guard.cause == "float_value" and len(guard.values) <= A_SECOND):
-        return _second_float(guard, name, what, does)
+        too = [one for one, *_ in origin.values if one != name] if origin is not None and given else []
+        return _second_float(guard, name, what, does, too)
     if guard.cause == "int_value" and not _stays_constant(guard):
         return _few_values(guard, name, does)
     return _constant(guard, name, does)
@@ -685,7 +686,8 @@ def _symbolic_float(name: str) -> str:
     )
 
 
-def _second_float(guard: Guard, name: str, what: str, does: Taken) -> str:
+def _second_float(guard: Guard, name: str, what: str, does: Taken, too: Sequence[str]) -> str:
+    """Of a float; ``what``: as it is passed, ``too``: numbers that changed at the same call."""
     symbolic = _symbolic_float(name)
     if does.made:
         here = f"It is made here (line {does.made}), and a graph break hands it on"
@@ -693,9 +695,10 @@ def _second_float(guard: Guard, name: str, what: str, does: Taken) -> str:
     if asks := does.needed(_ASKS):
         return f"{symbolic} Python asks for its value ({asks}), so a tensor does not serve in its place"
     hold, as_ = ("make", "a") if _GLOBAL.search(guard.expression) else ("pass", "as a")
+    others = f" (and {listed(too[:_SEVERAL])}, which changed at the same call)" if too else ""
     return (
-        f"{symbolic} To save this compile, {hold} {what} {as_} tensor, torch.tensor({name}), where it is only"
-        " calculated with"
+        f"{symbolic} To save this compile, {hold} {what}{others} {as_} tensor, torch.tensor({name}), where it"
+        " is only calculated with"
     )
 
 

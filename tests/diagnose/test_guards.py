@@ -665,6 +665,13 @@ def test_each_of_several_arguments_is_marked_at_its_own_dimension() -> None:
     assert "maybe_mark_dynamic(out, 2), and the others alike, each at its own dimension," in said
 
 
+def test_what_saves_a_compile_saves_none_where_another_number_changes_too() -> None:
+    guard = replace(classify(read("___as_tensor(clip).item() == 0.2"), function="f"), cause="float_value")
+    guard = replace(guard, source="clip", expected="0.2", actual="0.1", values=("0.2", "0.1"))
+    call = sized(values=(("clip", "0.2", "0.1"), ("rate", "0.01", "0.02")))
+    assert "pass it (and rate, which changed at the same call) as a tensor" in advice(guard, call, 1)
+
+
 def test_what_is_passed_gets_a_name_that_its_caller_does_not_use() -> None:
     sizes = (Size("y", 0, 4, 5), Size("y", 0, 4, 5, named=False), Size("argument 2", 1, 4, 5, named=False))
     said = advice(of_size("y", "4", "5"), sized(*sizes, used=frozenset({"x", "y"})), 1)
