@@ -301,7 +301,8 @@ def _limits(changes: Sequence[Change], parts: set[tuple[str, str]]) -> tuple[str
         one for change in changes for one in unseen.read_no_more(change.old.text, change.new.text)
     )
     unread = tuple(f"other values of `{one}`, which the new code does not read" for one in gone)
-    return devices + calls + unread
+    told = (one for change in changes for one in unseen.limits(change.old.text, change.new.text))
+    return devices + calls + unread + tuple(dict.fromkeys(told))
 
 
 def _elsewhere(

@@ -44,6 +44,85 @@ def read_no_more(old: str, new: str) -> Iterator[str]:
         yield from sorted(names - after.get(function, names))
 
 
+_NARROW = re.compile(r"(int8|uint8|int16|short|half|bfloat16|float16|char|byte)$")
+_STRICT, _LOOSE = (ast.Lt, ast.Gt), (ast.LtE, ast.GtE)
+
+
+def limits(old: str, new: str) -> Iterator[str]:
+    """Where the new code counts, compares or ends otherwise in a way that few inputs show, if it does."""
+    before, after = _By(old), _By(new)
+    for test in before.turns - after.turns:
+        yield f"where `while {test}` of the old code takes more turns than on what was tried"
+    for part in before.whole - after.whole:
+        yield f"where `{part}` is so large that a float is not exact, or on a step: it is computed otherwise"
+    for name in after.narrow - before.narrow:
+        yield f"where numbers are beyond what {name} holds, which the new code makes of them"
+    for text, is_strict in after.compared.items():
+        was = {kind for other, kind in before.compared.items() if other not in after.compared}
+        if text not in before.compared and was and is_strict not in was:
+            kind = "one with =" if is_strict else "one without ="
+            yield f"where both sides of `{text}` are the same: the comparison in its place was {kind}"
+    for test in before.doubles - after.doubles:
+        yield f"near the limit of `{test}`, which the old code computes in double precision"
+    for function, names in before.globals.items():
+        for name in sorted(names - after.globals.get(function, names)):
+            yield f"other values of `{name}`, which {function} does not read any more"
+
+
+class _By:
+    """What a module counts by, compares, and reads, as text of the code."""
+
+    def __init__(self, source: str) -> None:
+        tree = ast.parse(source)
+        nodes = list(ast.walk(tree))
+        self.turns = Counter(ast.unparse(one.test)[:80] for one in nodes if isinstance(one, ast.While))
+        self.whole = {
+            ast.unparse(one)[:80]
+            for one in nodes
+            if isinstance(one, ast.BinOp) and isinstance(one.op, ast.FloorDiv)
+        }
+        self.narrow = Counter(
+            one.attr for one in nodes if isinstance(one, ast.Attribute) and _NARROW.match(one.attr)
+        )
+        self.compared = dict(_compared(tree, negated=False))
+        self.doubles = Counter(
+            ast.unparse(one)[:80] for one in nodes if isinstance(one, ast.Compare) and _is_double(one)
+        )
+        kept = {
+            target.id
+            for one in tree.body
+            if isinstance(one, ast.Assign)
+            for target in one.targets
+            if isinstance(target, ast.Name)
+        }
+        self.globals = {
+            one.name: kept & {part.id for part in ast.walk(one) if isinstance(part, ast.Name)}
+            for one in nodes
+            if isinstance(one, ast.FunctionDef)
+        }
+
+
+def _compared(node: ast.AST, *, negated: bool) -> Iterator[tuple[str, bool]]:
+    """Comparisons of size, and whether equal sides fail them; a ``not`` around one turns that."""
+    if isinstance(node, ast.Compare) and isinstance(node.ops[0], (*_STRICT, *_LOOSE)):
+        yield ast.unparse(node)[:80], isinstance(node.ops[0], _STRICT) is not negated
+    turned = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.Invert)
+    for child in ast.iter_child_nodes(node):
+        yield from _compared(child, negated=negated is not turned)
+
+
+def _is_double(test: ast.Compare) -> bool:
+    """Whether a number that was read of a tensor is calculated with before it is compared."""
+    return any(isinstance(part, ast.BinOp) for part in ast.walk(test)) and any(
+        isinstance(part, ast.Call) and (getattr(part.func, "attr", "") == "item" or _is_float(part))
+        for part in ast.walk(test)
+    )
+
+
+def _is_float(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Name) and call.func.id == "float"
+
+
 def _parameters_read(source: str) -> dict[str, set[str]]:
     """The parameters that functions read, by their names."""
     found: dict[str, set[str]] = {}

@@ -13,7 +13,7 @@ from patches import Patched, change
 from scanning import rows, run_python
 from warm import Warm
 
-from breakscope.fix.unseen import effects, moved_no_more, read_no_more
+from breakscope.fix.unseen import effects, limits, moved_no_more, read_no_more
 
 pytestmark = pytest.mark.torch
 
@@ -337,6 +337,33 @@ def test_a_method_of_an_attribute_is_no_value() -> None:
     old = "class A:\n    def f(self, x):\n        self.seen.append(x)\n        return self.act(x)\n"
     new = "class A:\n    def f(self, x):\n        self.seen += [x]\n        return x\n"
     assert list(read_no_more(old, new)) == ["self.act", "self.seen"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "limit"),
+    [
+        (
+            "while (b != 0).any():\n        b = b - 1",
+            "for _ in range(48):\n        b = b - 1",
+            "where `while (b",
+        ),
+        ("b = x[d <= 6.25]", "b = x[d < 6.25]", "where both sides of `d < 6.25` are the same"),
+        ("b = x if not d <= 2 else b", "b = torch.where(d > 2, x, b)", ""),
+        ("b = x // 3", "b = (x / 3).long()", "where `x // 3` is so large"),
+        (
+            "b = x.long().cumsum(0)",
+            "b = x.cumsum(0, dtype=torch.int16)",
+            "where numbers are beyond what int16",
+        ),
+        ("b = d.item() * 2 > x", "b = d * 2 > x", "near the limit of `d.item() * 2 > x`"),
+        ("b = x * CFG[0]", "b = table(x)", "other values of `CFG`, which f does not read any more"),
+        ("b = x + 1", "b = 1 + x", ""),
+    ],
+)
+def test_a_limit_names_what_few_inputs_show(old: str, new: str, limit: str) -> None:
+    head = "CFG = [2]\n\n\ndef table(x):\n    return x * CFG[0]\n\n\ndef f(b, d, x):\n    "
+    found = list(limits(f"{head}{old}\n    return b\n", f"{head}{new}\n    return b\n"))
+    assert [one.startswith(limit) for one in found] == [True] * bool(limit)
 
 
 def test_a_limit_names_a_parameter_that_is_read_no_more() -> None:

@@ -521,6 +521,53 @@ for x in batches(3, 4):
 
 ROOTS_ASKED = ROOTS_OF.replace("    r = x", "    asked = torch.compiler.is_compiling()\n    r = x")
 
+WINDOWS = """
+@torch.compile
+def windows(x):
+    torch._dynamo.graph_break()
+    return x.unfold(0, 3, 1).mean(1)
+
+
+for x in batches(9):
+    print(windows(x).sum().item())
+"""
+
+HALTED = """
+@torch.compile
+def halted(p, before):
+    if p.item() + before.item() > 0.99:
+        return before * 0
+    return before * 1
+
+
+for p, before in ((0.5, 0.2), (0.6, 0.7), (0.1, 0.2)):
+    print(halted(torch.tensor(p), torch.tensor(before)))
+"""
+
+KINDS = """
+@torch.compile
+def kinds(ids):
+    return torch.tensor(len(set(ids.tolist())))
+
+
+for x in batches(6):
+    print(kinds(x.long()))
+"""
+
+BINS = """
+@torch.compile
+def bins(x):
+    out = torch.zeros(10, dtype=torch.long)
+    for v in x.tolist():
+        if 0 <= v < 1:
+            out[int(v * 10)] += 1
+    return out
+
+
+for x in batches(9):
+    print(bins(x))
+"""
+
 BATCHED = """
 from dataclasses import dataclass
 
@@ -1184,6 +1231,46 @@ PATCHES: tuple[Patched, ...] = (
         ROOTS_OF,
         ("    torch._dynamo.graph_break()\n", ""),
         ("    return r\n", "    return r.clamp(max=1e30) if torch.compiler.is_compiling() else r\n"),
+    ),
+    change(
+        "windows_from_the_beginning_of_the_memory",
+        "views",
+        WINDOWS,
+        ("    torch._dynamo.graph_break()\n", ""),
+        ("x.unfold(0, 3, 1)", "x.as_strided((x.shape[0] - 2, 3), (x.stride(0), x.stride(0)), 0)"),
+    ),
+    change(
+        "sum_in_single_precision",
+        "double precision",
+        HALTED,
+        (
+            "    if p.item() + before.item() > 0.99:\n        return before * 0\n    return before * 1\n",
+            "    return torch.where(p + before > 0.99, before * 0, before * 1)\n",
+        ),
+    ),
+    change(
+        "bins_in_single_precision",
+        "double precision",
+        BINS,
+        (
+            "    for v in x.tolist():\n        if 0 <= v < 1:\n            out[int(v * 10)] += 1\n    return out\n",
+            (
+                "    ok = (x >= 0) & (x < 1)\n    at = torch.where(ok, x * 10, 0).long().clamp(0, 9)\n"
+                "    return out.index_add(0, at, ok.long())\n"
+            ),
+        ),
+    ),
+    change(
+        "kinds_as_floats",
+        "large whole numbers that are neighbours",
+        KINDS,
+        (
+            "    return torch.tensor(len(set(ids.tolist())))\n",
+            (
+                "    s = ids.float().sort().values\n"
+                "    return ((s[1:] != s[:-1]).sum() + (1 if ids.numel() else 0)).long()\n"
+            ),
+        ),
     ),
     change(
         "nan_lost_where_compiled",

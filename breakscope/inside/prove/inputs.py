@@ -103,7 +103,7 @@ def _alike(given: Sequence[torch.Tensor]) -> Iterator[Conditions]:
 def _copied(one: int, other: int, factor: float, given: list[torch.Tensor]) -> None:
     if max(one, other) < len(given) and 0 not in given[other].stride():
         values = given[one].detach() * factor
-        _apply(lambda tensor: tensor.copy_(values), given[other])
+        write(lambda tensor: tensor.copy_(values), given[other])
 
 
 def _masked(given: Sequence[torch.Tensor], gradients: bool) -> Iterator[Conditions]:
@@ -137,7 +137,7 @@ def _fill_masked(index: int, mask: int, value: float, side: bool, given: list[to
     if max(index, mask) < len(given):
         where = _mask_of(given[index], given[mask])
         if where is not None and 0 not in given[index].stride():  # what is expanded is one element in memory
-            _apply(lambda tensor: tensor.masked_fill_(where == side, value), given[index])
+            write(lambda tensor: tensor.masked_fill_(where == side, value), given[index])
 
 
 def whole_numbers(given: Sequence[torch.Tensor]) -> Iterator[Conditions]:
@@ -651,15 +651,16 @@ def to(dtype: torch.dtype) -> Callable[[torch.Tensor], torch.Tensor]:
 
 def _each(fill: Fill, given: list[torch.Tensor]) -> None:
     for tensor in given:
-        _apply(fill, tensor)
+        write(fill, tensor)
 
 
 def _only(index: int, fill: Fill, given: list[torch.Tensor]) -> None:
     if index < len(given):
-        _apply(fill, given[index])
+        write(fill, given[index])
 
 
-def _apply(fill: Fill, tensor: torch.Tensor) -> None:
+def write(fill: Fill, tensor: torch.Tensor) -> None:
+    """Give a copy of a tensor other values, wherever it is in a graph; complex ones stay as they are."""
     if tensor.numel() and not tensor.is_complex():
         # An expanded dimension is one element in memory, and can be written as such only.
         shape = [1 if not step else size for size, step in zip(tensor.shape, tensor.stride(), strict=True)]

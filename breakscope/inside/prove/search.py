@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from breakscope.inside.prove import inputs, python_state, reach
+from breakscope.inside.prove import inputs, python_state, rare, reach
 from breakscope.inside.prove.attempt import Call, Conditions
 from breakscope.inside.prove.bench import Bench, code_of, names_in
 from breakscope.inside.prove.beyond import beyond
@@ -130,6 +130,8 @@ class Search:
             ("other orders", inputs.orders(bench.calls)),
             ("numbers in containers", both_ways(inputs.inside(bench.calls, constants))),
             ("values of what is held", held),
+            ("rare layouts", itertools.chain(rare.laid_out(old), rare.kept_too(old, bench.calls[0]))),
+            ("numbers on a limit", rare.near_limits(given, constants)),
             ("gradients that come in", inputs.flowing_back() if _take_gradients(bench) else iter(())),
         ):
             kinds.append((kind, group, True, False))

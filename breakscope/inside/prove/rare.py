@@ -1,0 +1,138 @@
+"""Inputs on which only what is wrong in a rare way shows itself: of a patch by anybody.
+
+Layouts that views have, and values at which float32 and Python's doubles, or two ways to count, part.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+
+from breakscope.inside.prove import inputs
+from breakscope.inside.prove.attempt import Call, Conditions
+
+_MOST = 3  # tensors, and numbers of the code
+# Elements in front of a tensor in its memory: on another alignment kernels round otherwise.
+_BEHIND = 64
+_EXACT = 2**24  # the first whole number after which float32 leaves some out
+
+
+def laid_out(function: Callable[..., Any]) -> Iterator[Conditions]:
+    """The script's values in other places: behind others in memory, expanded, conjugated lazily."""
+    for name, change, limit in (
+        ("behind others in memory", _behind, ""),
+        ("expanded from their first", _expanded, "with tensors that are expanded"),
+        ("conjugated lazily", _conjugated, "with complex tensors that are conjugated lazily"),
+    ):
+        made = partial(inputs.changed, function, change=change)
+        yield Conditions(f"all tensors {name}", calls=made, beyond=limit)
+
+
+def kept_too(function: Callable[..., Any], call: Call) -> Iterator[Conditions]:
+    """A tensor that the module keeps whose method is called, in the place of one that the call gets."""
+    given, kept = list(inputs.tensors(inputs.without_self(function, call))), _kept(function, call)
+    pairs = [
+        (at, which)
+        for at, tensor in enumerate(given)
+        for which, one in enumerate(kept)
+        if (one.shape, one.dtype, one.device) == (tensor.shape, tensor.dtype, tensor.device)
+    ]
+    for at, which in pairs[:_MOST]:
+        yield Conditions(
+            f"input {at + 1} is what the module keeps",
+            mutate=inputs.filled("random values"),
+            of_modules=True,
+            calls=partial(_given_what_is_kept, function, at, which),
+            beyond="with one tensor in two places",
+        )
+
+
+def _kept(function: Callable[..., Any], call: Call) -> list[torch.Tensor]:
+    owner = call[0][0] if call[0] and inputs.is_method(function) else None
+    return [*owner.parameters(), *owner.buffers()] if isinstance(owner, torch.nn.Module) else []
+
+
+def _given_what_is_kept(
+    function: Callable[..., Any], at: int, which: int, calls: Sequence[Call]
+) -> Sequence[Call]:
+    same: dict[int, torch.Tensor] = {}
+    for call in calls:
+        there = list(inputs.tensors(inputs.without_self(function, call)))
+        if len(there) > at:
+            same[id(there[at])] = _kept(function, call)[which]
+    return inputs.changed(function, calls, lambda tensor: same.get(id(tensor), tensor))
+
+
+def _behind(tensor: torch.Tensor) -> torch.Tensor:
+    if not tensor.is_contiguous() or not tensor.dim():
+        return tensor
+    flat = tensor.detach().flatten()
+    return torch.cat([flat.new_zeros(_BEHIND), flat])[_BEHIND:].view(tensor.shape)
+
+
+def _expanded(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach()[:1].clone().expand_as(tensor) if tensor.dim() else tensor
+
+
+def _conjugated(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach().conj().resolve_conj().conj() if tensor.is_complex() else tensor
+
+
+def near_limits(given: Sequence[torch.Tensor], constants: Iterable[float]) -> Iterator[Conditions]:
+    """Values that lie on a limit of the code only in one of two precisions."""
+    told = sorted({abs(one) for one in constants if 0 < abs(one) < _EXACT}, key=lambda one: (one == 1, one))
+    reals = [at for at, tensor in enumerate(given) if tensor.is_floating_point()][:_MOST]
+    for number in told[:_MOST]:
+        for at in reals if len(given) > 1 else ():
+            yield _made(f"{number:g} in input {at + 1}, and zeros", partial(_alone, at, number))
+        for one, other in itertools.permutations(reals, 2):
+            name = f"input {other + 1} is {number:g} times input {one + 1}"
+            yield _made(name, partial(_times, one, other, number))
+    for number in [one for one in told if one > 1 and one == int(one)][:_MOST]:
+        yield _made(f"parts of {number:g}", partial(_parts, int(number)))
+    if any(inputs.is_whole(tensor) for tensor in given):
+        yield _made("neighbours behind 2 ** 24", _neighbours)
+
+
+def _made(name: str, mutate: Callable[[list[torch.Tensor]], None]) -> Conditions:
+    return Conditions(name, torch.clone, mutate)
+
+
+def _alone(at: int, number: float, given: list[torch.Tensor]) -> None:
+    for index, tensor in enumerate(given):
+        if tensor.is_floating_point():
+            inputs.write(_copying(torch.full_like(tensor, number if index == at else 0.0)), tensor)
+
+
+def _times(one: int, other: int, number: float, given: list[torch.Tensor]) -> None:
+    if max(one, other) < len(given) and given[one].shape == given[other].shape and _is_free(given[other]):
+        inputs.write(_copying(given[one].detach() * number), given[other])
+
+
+def _parts(number: int, given: list[torch.Tensor]) -> None:
+    for tensor in given:
+        if _is_free(tensor) and tensor.is_floating_point():
+            inputs.write(_copying(_counted(tensor) % number / number), tensor)
+
+
+def _neighbours(given: list[torch.Tensor]) -> None:
+    for tensor in given:
+        if _is_free(tensor) and inputs.is_whole(tensor) and torch.iinfo(tensor.dtype).max > _EXACT:
+            inputs.write(_copying(_EXACT + _counted(tensor) % 2), tensor)
+
+
+def _copying(values: torch.Tensor) -> inputs.Fill:
+    return lambda free: free.copy_(values)
+
+
+def _counted(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.arange(tensor.numel(), device=tensor.device).reshape(tensor.shape)
+
+
+def _is_free(tensor: torch.Tensor) -> bool:
+    """Whether each element is one of its own."""
+    return tensor.numel() > 0 and 0 not in tensor.stride()
