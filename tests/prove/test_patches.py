@@ -357,6 +357,7 @@ def test_a_method_of_an_attribute_is_no_value() -> None:
         ),
         ("b = d.item() * 2 > x", "b = d * 2 > x", "near the limit of `d.item() * 2 > x`"),
         ("b = x * CFG[0]", "b = table(x)", "other values of `CFG`, which f does not read any more"),
+        ("b = x // 3", "n = x\n    b = n // 3", ""),
         ("b = x + 1", "b = 1 + x", ""),
     ],
 )
