@@ -233,6 +233,36 @@ def test_a_limit_says_what_the_script_does_not_give(
     assert [one for one in asked.answer["evidence"]["limits"] if one.startswith(limit)]
 
 
+MEMORY = """
+class Memory(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("state", torch.zeros(4))
+
+    def forward(self, x):
+        if x.abs().sum() > 9:
+            x = x * 0.5
+        self.state.mul_(0.5).add_(x)
+        return x + self.state
+
+
+memory = torch.compile(Memory())
+for x in batches(4):
+    print(memory(x).sum().item())
+"""
+SELECTED = (
+    "        if x.abs().sum() > 9:\n            x = x * 0.5\n",
+    "        x = torch.where(x.abs().sum() > 9, x * 0.5, x)\n",
+)
+
+
+def test_what_the_module_keeps_is_tried_in_the_place_of_an_argument(tmp_path: Path, product: Warm) -> None:
+    asked = asking.prove(product, change("kept", "limits", MEMORY, SELECTED), tmp_path)
+    assert asked.status == "proved", asked.why
+    limits_told = asked.answer["evidence"]["limits"]
+    assert [one for one in limits_told if one.startswith("with one tensor in two places (input 1 is what")]
+
+
 def test_what_is_set_in_a_library_is_an_effect_under_every_name() -> None:
     new = "import torch.nn.functional as F\nfrom torch import nn\n\n\ndef f(x):\n    {}return x\n"
     for setting in ("F.extra = 1", "nn.Linear.extra = 1"):
