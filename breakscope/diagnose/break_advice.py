@@ -67,7 +67,7 @@ _TOGETHER = re.compile(
     r"\((\w+\[[^\]]*\](, )?)?((dim=)?0)?\)"
 )
 _MOST_LINES = 4
-_DISABLED = re.compile(r"put torch\.compiler\.disable on the function\b( that holds the line)?")
+_DISABLED = re.compile(r"put torch\.compiler\.disable on the function\b( that holds the line\b|(?! that\b))")
 _TESTS = ("branch", "told", "plain", "fast path")
 _DRAWN = re.compile(
     r"\btorch\.(rand|randn|randint|randperm|bernoulli|multinomial)\(|\.(uniform|random|bernoulli)_\("

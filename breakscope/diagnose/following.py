@@ -658,10 +658,7 @@ def _too(site: Finding, within: Sequence[tuple[str, int, str]], sites: Sequence[
 
 def _share_loop(site: Finding, line: int, places: Places) -> bool:
     """Whether a site stands in the innermost loop of its function that a line of its file is in."""
-    text = places.sources.line(site.location.file, line) or ""
-    indent = len(text) - len(text.lstrip())
-    way = places.sources.around(site.location.file, (line, indent, line, indent))
-    loops = own_loops(way)
+    loops = own_loops(places.sources.around_line(site.location.file, line))
     return bool(loops) and loops[-1].lineno <= site.location.line <= (loops[-1].end_lineno or 0)
 
 

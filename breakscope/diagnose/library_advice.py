@@ -252,23 +252,24 @@ def _experts(code: str, theirs: Theirs, turns: str, also: Sequence[int]) -> str:
     A loop over the experts that data chose is in no graph, with any setting; one over all of them can be.
     """
     name = "capture_scalar_outputs" if code in _SCALARS else "capture_dynamic_output_shape_ops"
-    setting = f"Try {_CONFIG}.{name} = True before the first call; where it raises, or still breaks, "
-    if also or "range(" not in turns:
+    if not also and "range(" in turns:
+        first = f"Try {_CONFIG}.{name} = True before the first call; where it raises, or still breaks, "
+    else:
         asks = (
             f"line {also[0]} asks how many tokens an expert has"
             if also
             else "the loop is over what data chose"
         )
-        setting = (
+        first = (
             f"No setting helps, as {asks}: breakscope fix tries a rewrite as an overlay (with --unsafe in"
             " training, where an expert without tokens has gradients of 0 then), or "
         )
     if theirs.module is None or "<" in theirs.function:
-        said = f"{setting}leave the block of experts eager."
+        said = f"{first}leave the block of experts eager."
         return said[:1].upper() + said[1:]
     target = f"{theirs.module.rpartition('.')[2]}.{theirs.function}"
     said = (
-        f"{setting}leave this block of experts eager, which is one break for each of its calls:"
+        f"{first}leave this block of experts eager, which is one break for each of its calls:"
         f" {target} = torch.compiler.disable({target}) before the first call."
     )
     return said[:1].upper() + said[1:]

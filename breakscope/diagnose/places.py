@@ -109,9 +109,7 @@ class Places:
             around = self.sources.around(frame.file, extent)
             if around and isinstance(around[-1], ast.Call):
                 return around
-        text = self.sources.line(frame.file, frame.line) or ""
-        begin = len(text) - len(text.lstrip())
-        around = self.sources.around(frame.file, (frame.line, begin, frame.line, begin))
+        around = self.sources.around_line(frame.file, frame.line)
         statement = next((node for node in reversed(around) if isinstance(node, ast.Assert)), None)
         asked = () if statement is None else ast.walk(statement.test)
         named = [node for node in asked if isinstance(node, ast.Call) and uses.called(node) == name]

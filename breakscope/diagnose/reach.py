@@ -56,8 +56,8 @@ def gives_itself(sources: Sources, stack: Sequence[Frame], asked: str | None) ->
     found = re.fullmatch(r"(\w+) is not None", asked or "")
     if found is None or len(stack) < 2 or stack[-2].owner != "library":
         return False
-    way = _at(sources, stack[-2])
-    inside = uses.function(_at(sources, stack[-1]))
+    way, at = (sources.around_line(frame.file, frame.line) for frame in stack[-2:])
+    inside = uses.function(at)
     taken = [arg.arg for arg in inside.args.args] if inside is not None else []
     taken = taken[taken[:1] == ["self"] :]
     for call in ast.walk(uses.statement(way) or ast.Pass()):
@@ -76,12 +76,6 @@ def _is_of_tensor(value: ast.expr) -> bool:
         case ast.IfExp(_, one, other):
             return _is_of_tensor(one) and _is_of_tensor(other)
     return isinstance(value, ast.Attribute) and value.attr in ("device", "dtype", "shape")
-
-
-def _at(sources: Sources, frame: Frame) -> Sequence[ast.AST]:
-    text = sources.line(frame.file, frame.line) or ""
-    begin = len(text) - len(text.lstrip())
-    return sources.around(frame.file, (frame.line, begin, frame.line, begin))
 
 
 def _unparse(test: ast.expr) -> str:

@@ -103,11 +103,8 @@ def use_of(
         callers: the nodes around the calls in compiled code that lead to the site, the nearest first.
         entered: whether the last of them, or the site itself, is in a function that the script compiles.
     """
-    if position is None:  # in a trace: the statement that begins on the line
-        text = sources.line(file, line) or ""
-        begin = len(text) - len(text.lstrip())
-        position = (line, begin, line, begin)
-    around = sources.around(file, position)
+    # In a trace: the statement that begins on the line.
+    around = sources.around_line(file, line) if position is None else sources.around(file, position)
     if around and isinstance(around[-1], ast.IfExp):
         around = [*around, around[-1].test]  # what it asks for is what broke
     if around and isinstance(around[-1], ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):

@@ -234,11 +234,12 @@ def _told(
     # A repository beside the script is not the project, but a person can edit it all the same.
     if owner == "torch" or (owner == "library" and is_installed(file)):
         caller = (_calls_torch(stack) if owner == "torch" else None) or places.caller(location, tuple(stack))
+        settings = None if standard else reach.settings(*at)
         theirs = Theirs(
             file,
             (whose.function if standard and whose is not None else location.function) or "",
             None if caller is None else places.short(caller.file, caller.line),
-            None if standard else reach.settings(*at),
+            settings,
             reach.message(*at),
             reach.names(*at, DROPS),
             together,
@@ -248,8 +249,9 @@ def _told(
             _runs_model(caller, stack),
             (caller.source or "").strip() if caller is not None else "",
             source="" if standard else reach.statement(*at),
-            given=reach.gives_itself(places.sources, stack, reach.settings(*at)),
+            given=reach.gives_itself(places.sources, stack, settings),
         )
+    seen = reach.seen(*at, use)
     return ToldSite(
         use,
         theirs,
@@ -267,10 +269,16 @@ def _told(
         reach.turns(*at),
         reach.unsafe(*at),
         reach.sides(*at),
-        reach.seen(*at, use),
+        seen,
         besides=reach.breaks_in_loop(*at),
-        both_ways=places.sources.mentions(location.file, _BOTH_WAYS),
+        both_ways=(seen.packed or _packs(site)) and places.sources.mentions(location.file, _BOTH_WAYS),
     )
+
+
+def _packs(site: Site) -> bool:
+    """Whether it breaks at what packs sequences, by torch's record."""
+    reasons = (reason for item in site.breaks for reason in item.record.reasons)
+    return any("pack" in f"{one.gb_type}{one.explanation}{one.context}" for one in reasons)
 
 
 def _within(location: Location, stack: Sequence[Frame], found: Collected) -> str:

@@ -6,7 +6,7 @@ import ast
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from breakscope.source.names import root_name
 
@@ -44,6 +44,7 @@ def read_no_more(old: str, new: str) -> Iterator[str]:
         yield from sorted(names - after.get(function, names))
 
 
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
 _NARROW = re.compile(r"(int8|uint8|int16|short|half|bfloat16|float16|char|byte)$")
 _STRICT, _LOOSE = (ast.Lt, ast.Gt), (ast.LtE, ast.GtE)
 
@@ -58,20 +59,21 @@ def limits(old: str, new: str) -> Iterator[str]:
         yield f"where `{part}` is so large that a float is not exact, or on a step: it is computed otherwise"
     for name in after.narrow - before.narrow:
         yield f"where numbers are beyond what {name} holds, which the new code makes of them"
+    was = {kind for other, kind in before.compared.items() if other not in after.compared}
     for text, is_strict in after.compared.items():
-        was = {kind for other, kind in before.compared.items() if other not in after.compared}
         if text not in before.compared and was and is_strict not in was:
             kind = "one with =" if is_strict else "one without ="
             yield f"where both sides of `{text}` are the same: the comparison in its place was {kind}"
     for test in before.doubles - after.doubles:
         yield f"near the limit of `{test}`, which the old code computes in double precision"
-    for function, names in before.globals.items():
-        for name in sorted(names - after.globals.get(function, names)):
+    left = _globals_read(new)
+    for function, names in _globals_read(old).items():
+        for name in sorted(names - left.get(function, names)):
             yield f"other values of `{name}`, which {function} does not read any more"
 
 
 class _By:
-    """What a module counts by, compares, and reads, as text of the code."""
+    """What a module counts by and compares, as text of the code."""
 
     def __init__(self, source: str) -> None:
         tree = ast.parse(source)
@@ -89,18 +91,6 @@ class _By:
         self.doubles = Counter(
             ast.unparse(one)[:80] for one in nodes if isinstance(one, ast.Compare) and _is_double(one)
         )
-        kept = {
-            target.id
-            for one in tree.body
-            if isinstance(one, ast.Assign)
-            for target in one.targets
-            if isinstance(target, ast.Name)
-        }
-        self.globals = {
-            one.name: kept & {part.id for part in ast.walk(one) if isinstance(part, ast.Name)}
-            for one in nodes
-            if isinstance(one, ast.FunctionDef)
-        }
 
 
 def _compared(node: ast.AST, *, negated: bool) -> Iterator[tuple[str, bool]]:
@@ -126,16 +116,36 @@ def _is_float(call: ast.Call) -> bool:
 
 def _parameters_read(source: str) -> dict[str, set[str]]:
     """The parameters that functions read, by their names."""
+    return _names_read(source, _parameters)
+
+
+def _parameters(function: _Function) -> set[str]:
+    return {one.arg for one in ast.walk(function.args) if isinstance(one, ast.arg)} - {"self", "cls"}
+
+
+def _globals_read(source: str) -> dict[str, set[str]]:
+    """The names of a module's own values that functions read, by their names."""
+    kept = {
+        target.id
+        for one in ast.parse(source).body
+        if isinstance(one, ast.Assign)
+        for target in one.targets
+        if isinstance(target, ast.Name)
+    }
+    return _names_read(source, lambda _function: kept)
+
+
+def _names_read(source: str, wanted: Callable[[_Function], set[str]]) -> dict[str, set[str]]:
+    """Of the names that are wanted those that functions read, by the names of these."""
     found: dict[str, set[str]] = {}
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            given = {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)} - {"self", "cls"}
             read = {
                 one.id
                 for one in ast.walk(node)
                 if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)
             }
-            found[node.name] = found.get(node.name, set()) | (given & read)
+            found[node.name] = found.get(node.name, set()) | (wanted(node) & read)
     return found
 
 

@@ -173,6 +173,12 @@ class Sources:
             found.setdefault(_extent(node), _extent(part))
         return found
 
+    def around_line(self, file: str, number: int) -> list[ast.AST]:
+        """The nodes that contain the place where a line begins, outermost first."""
+        text = self.line(file, number) or ""
+        begin = len(text) - len(text.lstrip())
+        return self.around(file, (number, begin, number, begin))
+
     def around(self, file: str, position: Position) -> list[ast.AST]:
         """The nodes that contain a place, outermost first; of an expression this holds the whole of it."""
         tree = self._tree(file)

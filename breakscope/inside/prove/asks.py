@@ -35,9 +35,10 @@ def whether_compiled(bench: Bench, conditions: Conditions) -> bool:
     """
     if sys.getprofile() is not None:
         return True
-    new, old = _asking(bench, "new", conditions), _asking(bench, "old", conditions)
-    own = code_of(bench.forms["new"]).co_filename
-    return new[own] > 0 or new.total() > old.total()
+    new = _asking(bench, "new", conditions)
+    if new[code_of(bench.forms["new"]).co_filename]:
+        return True
+    return new.total() > 0 and new.total() > _asking(bench, "old", conditions).total()
 
 
 def _asking(bench: Bench, form: Form, conditions: Conditions) -> Counter[str]:

@@ -71,7 +71,8 @@ def _kinds(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Cond
     ]
     for first, second in alike:
         name, limit = f"input {second + 1} is input {first + 1}", "with one tensor in two places"
-        yield Conditions(name, calls=partial(_twice, function, first, second), beyond=limit)
+        made = partial(inputs.in_place_of, function, second, partial(_given, first))
+        yield Conditions(name, calls=made, beyond=limit)
     for text, more in (("a key more", True), ("a key fewer", False)):
         if any(isinstance(value, dict) and value for value in _arguments(calls[0])):
             limit = "with other keys in a dict"
@@ -207,14 +208,8 @@ def _layout(tensor: torch.Tensor) -> tuple[Any, ...]:
     return tensor.dtype, tensor.shape, tensor.device, tensor.requires_grad
 
 
-def _twice(function: Callable[..., Any], one: int, other: int, calls: Sequence[Call]) -> Sequence[Call]:
-    """One tensor in the place of another as well."""
-    same: dict[int, torch.Tensor] = {}
-    for call in calls:
-        there = list(inputs.tensors(inputs.without_self(function, call)))
-        if len(there) > other:
-            same[id(there[other])] = there[one]
-    return inputs.changed(function, calls, lambda tensor: same.get(id(tensor), tensor))
+def _given(at: int, _call: Call, there: Sequence[torch.Tensor]) -> torch.Tensor:
+    return there[at]
 
 
 def _swapped_kinds(calls: Sequence[Call]) -> Sequence[Call]:

@@ -97,10 +97,11 @@ def _alike(given: Sequence[torch.Tensor]) -> Iterator[Conditions]:
     for one, other in alike[:_MOST_PAIRS]:
         for how, factor in (("", 1.0), ("nearly ", 1 + 1e-6)):
             name = f"input {other + 1} {how}equal to input {one + 1}"
-            yield _given(name, partial(_copied, one, other, factor), gradients=False)
+            yield _given(name, partial(copied, one, other, factor), gradients=False)
 
 
-def _copied(one: int, other: int, factor: float, given: list[torch.Tensor]) -> None:
+def copied(one: int, other: int, factor: float, given: list[torch.Tensor]) -> None:
+    """Give one tensor the values of another of its shape, times a factor."""
     if max(one, other) < len(given) and 0 not in given[other].stride():
         values = given[one].detach() * factor
         write(lambda tensor: tensor.copy_(values), given[other])
@@ -923,6 +924,25 @@ def rebuilt(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
     if isinstance(value, torch.Tensor):
         return change(value)
     return _mapped(lambda item: rebuilt(item, change), value)
+
+
+def in_place_of(
+    function: Callable[..., Any],
+    at: int,
+    other: Callable[[Call, Sequence[torch.Tensor]], torch.Tensor],
+    calls: Sequence[Call],
+) -> Sequence[Call]:
+    """Calls in a test with another tensor in the place of one.
+
+    Args:
+        other: which, of a call and the tensors that it gets.
+    """
+    same: dict[int, torch.Tensor] = {}
+    for call in calls:
+        there = list(tensors(without_self(function, call)))
+        if len(there) > at:
+            same[id(there[at])] = other(call, there)
+    return changed(function, calls, lambda tensor: same.get(id(tensor), tensor))
 
 
 def changed(

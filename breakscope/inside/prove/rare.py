@@ -46,7 +46,7 @@ def kept_too(function: Callable[..., Any], call: Call) -> Iterator[Conditions]:
             f"input {at + 1} is what the module keeps",
             mutate=inputs.filled("random values"),
             of_modules=True,
-            calls=partial(_given_what_is_kept, function, at, which),
+            calls=partial(inputs.in_place_of, function, at, partial(_kept_at, function, which)),
             beyond="with one tensor in two places",
         )
 
@@ -56,15 +56,10 @@ def _kept(function: Callable[..., Any], call: Call) -> list[torch.Tensor]:
     return [*owner.parameters(), *owner.buffers()] if isinstance(owner, torch.nn.Module) else []
 
 
-def _given_what_is_kept(
-    function: Callable[..., Any], at: int, which: int, calls: Sequence[Call]
-) -> Sequence[Call]:
-    same: dict[int, torch.Tensor] = {}
-    for call in calls:
-        there = list(inputs.tensors(inputs.without_self(function, call)))
-        if len(there) > at:
-            same[id(there[at])] = _kept(function, call)[which]
-    return inputs.changed(function, calls, lambda tensor: same.get(id(tensor), tensor))
+def _kept_at(
+    function: Callable[..., Any], which: int, call: Call, _there: Sequence[torch.Tensor]
+) -> torch.Tensor:
+    return _kept(function, call)[which]
 
 
 def _behind(tensor: torch.Tensor) -> torch.Tensor:
@@ -86,31 +81,26 @@ def near_limits(given: Sequence[torch.Tensor], constants: Iterable[float]) -> It
     """Values that lie on a limit of the code only in one of two precisions."""
     told = sorted({abs(one) for one in constants if 0 < abs(one) < _EXACT}, key=lambda one: (one == 1, one))
     reals = [at for at, tensor in enumerate(given) if tensor.is_floating_point()][:_MOST]
+    alike = [
+        pair for pair in itertools.permutations(reals, 2) if given[pair[0]].shape == given[pair[1]].shape
+    ]
     for number in told[:_MOST]:
         for at in reals if len(given) > 1 else ():
-            yield _made(f"{number:g} in input {at + 1}, and zeros", partial(_alone, at, number))
-        for one, other in itertools.permutations(reals, 2):
+            name = f"{number:g} in input {at + 1}, and zeros"
+            yield Conditions(name, mutate=partial(_alone, at, number))
+        for one, other in alike:
             name = f"input {other + 1} is {number:g} times input {one + 1}"
-            yield _made(name, partial(_times, one, other, number))
+            yield Conditions(name, mutate=partial(inputs.copied, one, other, number))
     for number in [one for one in told if one > 1 and one == int(one)][:_MOST]:
-        yield _made(f"parts of {number:g}", partial(_parts, int(number)))
+        yield Conditions(f"parts of {number:g}", mutate=partial(_parts, int(number)))
     if any(inputs.is_whole(tensor) for tensor in given):
-        yield _made("neighbours behind 2 ** 24", _neighbours)
-
-
-def _made(name: str, mutate: Callable[[list[torch.Tensor]], None]) -> Conditions:
-    return Conditions(name, torch.clone, mutate)
+        yield Conditions("neighbours behind 2 ** 24", mutate=_neighbours)
 
 
 def _alone(at: int, number: float, given: list[torch.Tensor]) -> None:
     for index, tensor in enumerate(given):
         if tensor.is_floating_point():
             inputs.write(_copying(torch.full_like(tensor, number if index == at else 0.0)), tensor)
-
-
-def _times(one: int, other: int, number: float, given: list[torch.Tensor]) -> None:
-    if max(one, other) < len(given) and given[one].shape == given[other].shape and _is_free(given[other]):
-        inputs.write(_copying(given[one].detach() * number), given[other])
 
 
 def _parts(number: int, given: list[torch.Tensor]) -> None:
