@@ -10,9 +10,9 @@ from typing import Any
 from patches import SCRIPT, Patched
 from warm import Warm
 
-# Seconds for the comparisons of one function: small functions are compared on some 300 inputs in 2, and a busy
+# Seconds for the comparisons of one function: small functions are compared on some 500 inputs in 3, and a busy
 # machine is slower.
-BUDGET_S = "6"
+BUDGET_S = "8"
 EXAMPLE = "counterexample.py"
 
 
