@@ -18,6 +18,7 @@ from breakscope.diagnose.recompile_advice import (
     listed,
     of_generation,
     of_group,
+    or_rival,
 )
 from breakscope.diagnose.recompiles import Cause, what_it_does
 from breakscope.diagnose.statements import own_loops
@@ -561,11 +562,12 @@ def _is_entry(one: _Again) -> bool:
 
 
 def _from_outside(one: _Again) -> tuple[bool, bool, int]:
+    """An argument of the call itself comes first, also where it is asked for behind a break only."""
     seen = one.origin
     guard = one.finding.guard
     return (
-        guard is None or guard.resumed,
         seen is None or not seen.direct,
+        guard is None or guard.resumed,
         len(seen.within) if seen is not None else 0,
     )
 
@@ -582,7 +584,7 @@ def _why(one: _Again) -> str:
     if guard.source == size.argument:
         return ""
     what = "value" if guard.cause == "int_value" else guard.cause.replace("symbolic_shape", "size")
-    of = f"dimension {size.dimension} of {size.argument}, of {call_of(seen)}"
+    of = f"dimension {size.dimension} of {size.argument}{or_rival(seen)}, of {call_of(seen)}"
     return f"The {what} of {guard.source} follows {of}"
 
 

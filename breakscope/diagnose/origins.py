@@ -171,10 +171,10 @@ def _keeps_static(file: str, entry: str, places: Places) -> bool:
     return places.sources.mentions(file, _NOT_DYNAMIC) and not is_plain
 
 
-def _likeness(size: Size, guard: Guard) -> tuple[int, bool, float, bool]:
+def _likeness(size: Size, guard: Guard) -> tuple[int, int, float, bool]:
     """How well a size that differed explains the guard's: a padded one has one of its two values."""
     same = (str(size.old) == guard.expected) + (str(size.new) == guard.actual)
-    explains = may_come_of(guard, [size])
+    explains = _how_plainly(guard, [size])
     return same, explains, 0.0 if explains else -_apart(size, guard), size.dimension == guard.dimension
 
 
@@ -193,25 +193,36 @@ _STRIDES = (*range(2, 64), 64, 80, 96, 100, 128, 160, 200, 240, 256, 320, 400, 4
 
 def may_come_of(guard: Guard, sizes: Sequence[Size]) -> bool:
     """Whether a guarded size changed as sizes do, multiplied: in proportion, by as much, or by a stride."""
+    return _how_plainly(guard, sizes) > 0
+
+
+def _how_plainly(guard: Guard, sizes: Sequence[Size]) -> int:
+    """How a guarded size changed as sizes do: 3 by as much, 2 in proportion, 1 by a stride, 0 not so."""
     if guard.expected is None or guard.actual is None or not (guard.expected + guard.actual).isdecimal():
-        return False
+        return 0
     before, after = int(guard.expected), int(guard.actual)
     old, new = math.prod(size.old for size in sizes), math.prod(size.new for size in sizes)
-    if before * new == after * old or after - before == new - old:
-        return True
+    if after - before == new - old:
+        return 3
+    if before * new == after * old:
+        return 2
     for small, large in (((before, after), (old, new)), ((old, new), (before, after))):
         for stride in _STRIDES:
             near = [abs(whole - part * stride) < 2 * stride for part, whole in zip(small, large, strict=True)]
             moved = (large[1] - large[0]) - stride * (small[1] - small[0])
             if all(near) and abs(moved) < stride:
-                return True
-    return False
+                return 1
+    return 0
 
 
 def _rivals(sizes: Sequence[Size], guard: Guard) -> Iterator[Size]:
-    """Of sizes that changed in another way than the first one those that explain the guard's too."""
+    """Of sizes that changed in another way than the first one those that explain the guard's as plainly."""
+    if not sizes or (str(sizes[0].old), str(sizes[0].new)) == (guard.expected, guard.actual):
+        return  # the very values: what only fits by a factor or a stride is chance
+    plainly = _how_plainly(guard, sizes[:1])
     for size in sizes[1:]:
-        if (size.old, size.new) != (sizes[0].old, sizes[0].new) and may_come_of(guard, [size]):
+        is_other = (size.old, size.new) != (sizes[0].old, sizes[0].new)
+        if is_other and 0 < plainly <= _how_plainly(guard, [size]):
             yield size
 
 

@@ -133,7 +133,7 @@ def of_group(
     came = ", ".join(seen[:_SEVERAL]) + ("…" if len(seen) > _SEVERAL else "")
     again = "several parts of one function" if functions == 1 else f"{functions} functions"
     said = (
-        f"dimension {size.dimension} of {size.argument}{too}{_or(origin)}, of {call_of(origin)}, came with"
+        f"dimension {size.dimension} of {size.argument}{too}{or_rival(origin)}, of {call_of(origin)}, came with"
         f" {came}, and {again} are compiled again for it"
     )
     if _is_apart(size, seen):
@@ -179,7 +179,7 @@ def _is_apart(size: Size, seen: Sequence[str]) -> bool:
     return bool(ones) and len(others) < A_SECOND
 
 
-def _or(origin: Origin) -> str:
+def or_rival(origin: Origin) -> str:
     """Another size that explains as much, where that is not an argument's own."""
     rival = next(iter(origin.rivals), None)
     return "" if rival is None else f" (or {rival.dimension} of {rival.argument}, which changed too)"

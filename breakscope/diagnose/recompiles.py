@@ -60,7 +60,7 @@ def causes(found: Collected, places: Places) -> tuple[list[Cause], list[Recompil
             if item.frame.resumed
             else item.frame.name
         )
-        failed = versions.nearest(_read(item, name))
+        failed = _by_new_size(found, item, versions.nearest(_read(item, name)), places)
         failure, guard = failed[0]
         key = (_defined(item.frame, places), *guards.finding_key(guard, item.frame.name))
         cause = grouped.get(key)
@@ -75,6 +75,28 @@ def causes(found: Collected, places: Places) -> tuple[list[Cause], list[Recompil
             cause.recompiles.append(item)
             cause.guards.append(tuple(one for _, one in failed))
     return list(grouped.values()), lost
+
+
+def _by_new_size(
+    found: Collected, item: Recompile, failed: list[tuple[GuardFailure, Guard]], places: Places
+) -> list[tuple[GuardFailure, Guard]]:
+    """The failed guards, first that of a version which only lacks the size that this call came with.
+
+    The latest version fails at the strides: it was made for another layer, which is called with another
+    layout. The version of this layer fails at a size, and an argument's size changed in just that way.
+    """
+
+    def is_new_size(one: tuple[GuardFailure, Guard]) -> bool:
+        failure, guard = one
+        if guard.cause != "size" or guard.source != failed[0][1].source:
+            return False
+        seen = origin(found, failure.compile_id, item.compile_id, guard, places)
+        came = (guard.expected, guard.actual)
+        return seen is not None and any((str(size.old), str(size.new)) == came for size in seen.sizes)
+
+    if not _is_layout(failed[0][1]):
+        return failed
+    return sorted(failed, key=lambda one: not is_new_size(one))
 
 
 class _Versions:

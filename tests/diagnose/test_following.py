@@ -352,6 +352,69 @@ def test_a_size_for_which_a_function_and_its_rest_are_compiled_again_is_of_sever
 
 
 @torch
+def test_a_size_that_may_come_of_two_that_changed_alike_names_both(scan: Scan) -> None:
+    """What is behind the break is a frame longer than ``mel``, and a word shorter than ``text``."""
+    report = scan(
+        """
+        import torch
+
+        class Layer(torch.nn.Module):
+            def forward(self, frames):
+                frames = frames * 2
+                print(end="")
+                return frames + 1
+
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = Layer()
+
+            def forward(self, text, mel):
+                start = torch.zeros(mel.shape[0], 1)
+                return self.layer(torch.cat([start, mel], 1)).mean() + text.mean()
+
+        net = torch.compile(Net())
+        for words, frames in ((11, 9), (12, 10)):
+            net(torch.randn(2, words), torch.randn(2, frames))
+        """
+    )
+    (frames,) = (one for one in coded(report, "BS201") if one.guard.source == "frames")
+    assert (frames.guard.expected, frames.guard.actual) == ("10", "11")
+    said = str(frames.advice)
+    assert "dimension 1 of text (or 1 of mel, which changed too)" in said or (
+        "dimension 1 of mel (or 1 of text, which changed too)" in said
+    )
+    (words,) = (one for one in coded(report, "BS201") if one.guard.source == "text")
+    assert words.caused_by is None
+
+
+@torch
+def test_a_new_length_is_not_told_as_the_layout_of_another_layers_version(scan: Scan) -> None:
+    """The latest version is that of the second call, which is transposed; the first call's lacks a length."""
+    report = scan(
+        """
+        import torch
+
+        def layer(x):
+            print(end="")
+            return x * 2
+
+        @torch.compile
+        def net(x):
+            h = layer(x)
+            print(end="")
+            return layer(h[..., ::2].contiguous().transpose(1, 2).contiguous().transpose(1, 2))
+
+        for n in (8, 12):
+            net(torch.randn(2, 4, n))
+        """
+    )
+    again = [(one.code, one.guard.expected, one.guard.actual) for one in report.findings if one.guard]
+    assert ("BS202", "1", "12") not in again
+    assert any(code == "BS201" and expected == "8" for code, expected, _ in again)
+
+
+@torch
 def test_what_is_compiled_for_a_batch_of_one_follows_from_that_and_from_no_second_size(scan: Scan) -> None:
     report = scan(
         """
