@@ -94,7 +94,7 @@ class Taken:
     @property
     def fixes(self) -> str:
         """The same of what makes a constant of a size: no branch, and nothing that takes a symbol."""
-        return self.needed(_FIXES) or self.plain or self.listed
+        return self.needed(_FIXES) or self.as_number
 
     @property
     def compared(self) -> str:
@@ -125,6 +125,22 @@ class Taken:
         """``range (line 7)``: where a range of it is an index or a list, and no loop; else empty."""
         calls = [end.taker for end in self.ends if end.kind not in _TURNS and isinstance(end.taker, ast.Call)]
         return next((f"range (line {one.lineno})" for one in calls if uses.called(one) == "range"), "")
+
+    @property
+    def repeated(self) -> str:
+        """``a list of as many items (line 7)``: of ``[None] * n``; else empty."""
+        for end in self.ends:
+            match end.taker:
+                case ast.BinOp(ast.List() | ast.Tuple(), ast.Mult(), _) | ast.BinOp(
+                    _, ast.Mult(), ast.List() | ast.Tuple()
+                ):
+                    return f"a list of as many items (line {end.taker.lineno})"
+        return ""
+
+    @property
+    def as_number(self) -> str:
+        """What takes it as Python's number where a symbol would do for most; else empty."""
+        return self.plain or self.listed or self.repeated
 
     @property
     def read_too(self) -> str:

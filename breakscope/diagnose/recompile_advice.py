@@ -195,7 +195,7 @@ def _how_far(origin: Origin, does: Taken) -> str:
     """What dynamic=True does not save, of a size that several functions are compiled again for."""
     if does.is_range:
         return f"no help where {does.unrolled} is unrolled over it, a graph for each size"
-    if by := does.plain or does.listed:
+    if by := does.as_number:
         return f"no help where {by} takes it as a Python number, a graph for each size"
     if asks := does.needed(_ASKS):
         return f"where {asks} asks for it, each side is compiled apart"
@@ -371,7 +371,7 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
             f" each. {_apart(size)}"
         )
     needs = does.fixes
-    one_each = does.is_range or does.plain or does.listed
+    one_each = does.is_range or does.as_number
     if needs and (is_specialized(guard, origin) or (one_each and guard.cause == "size")):
         return (
             f"the code makes a Python number of dimension {size.dimension} of {size.argument}{_whole(origin)}"

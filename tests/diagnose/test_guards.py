@@ -626,6 +626,17 @@ def test_dynamic_is_not_said_to_save_what_equal_sizes_or_a_branch_have_compiled(
     assert "; a branch (line 2) asks for the size, and each side is compiled apart; or pad" in said
 
 
+def test_a_list_that_is_as_long_as_a_size_is_made_for_each(tmp_path: Path) -> None:
+    size, guard = Size("x", 0, 2, 3), of_size("x", "2", "3")
+    source = (
+        "def f(x):\n    batch, h, w = x.shape\n    sizes = [(h, w)] * batch\n"
+        "    return [a + h for a, (h, w) in zip(x * 2, sizes)]\n"
+    )
+    does = in_function(tmp_path, source, guard)
+    said = of_group(sized(size), [size], 2, ["2", "3"], does)
+    assert "no help where a list of as many items (line 3) takes it as a Python number" in said
+
+
 def test_a_branch_that_only_raises_has_no_other_side(tmp_path: Path) -> None:
     size, guard = Size("det", 0, 4, 5), of_size("det", "4", "5")
     source = "def f(det, b):\n    if det.shape[0] != b:\n        raise ValueError\n    return det\n"
