@@ -328,6 +328,12 @@ def _of_source(code: str, cause: Reason, said: str, site: Site) -> str:
         return words.format(rewritten=site.rewritten, **_words(site))
     if code == "BS102" and site.shape == "math":
         return source_advice.of_math(site.use.taker)
+    if code == "BS105" and site.shape == "written":
+        of_cells = source_advice.of_cells(site.statement, site.use.mask)
+        if of_cells is not None:
+            return of_cells
+        if source_advice.writes_by_several(site.statement):
+            return break_words.WRITTEN_CELLS.format(**_words(site))
     like = "BS101" if code in _OF_VALUES and site.shape in _BY_TEST else code
     if (like, site.shape) in break_words.BY_SHAPE:
         return break_words.BY_SHAPE[like, site.shape].format(**_words(site))

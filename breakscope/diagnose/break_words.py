@@ -104,6 +104,11 @@ OF_ARRAY = (
     " the {read}() out; else make a list of Python's numbers before the compiled call, .tolist(), and pass"
     " that."
 )
+WRITTEN_CELLS = (
+    "What the mask selects says where to write{in_it}, and how many places that are depends on data: return"
+    " mask and indices and write in the caller, in front of what goes on, or set"
+    f" {_SHAPES}, where nothing branches on the size."
+)
 OVER_VALUES = (
     "How often the loop runs{in_it} depends on data: where the values that can come are known, run it over"
     " these, range(n), each under its mask x == i, or do all at once (one_hot, index_add, scatter_reduce);"
@@ -839,7 +844,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " none, torch.where({mask}, index, 0); or set"
         f" {_SHAPES}, where nothing branches on the size."
     ),
-    ("BS105", "written"): (
+    ("BS105", "written"): (  # by one index: WRITTEN_CELLS has several
         "What the mask selects says where to write{in_it}, and how many places that are depends on data: mark"
         " the places with all elements, hit = torch.zeros(n).index_add(0, index, {Mask}.float()) > 0, with n"
         " places, and write torch.where(hit, value, old); or set"

@@ -317,6 +317,64 @@ def advice(code: str, said: str, expression: str, statement: str, function: str)
     return None
 
 
+def of_cells(statement: str, mask: str) -> str | None:
+    """What to do about one cell of each row that a mask selects; None where a statement writes none.
+
+    It is for ``onehot[mask, column[mask]] = value``: the rows of a mask differ, so no cell is written twice.
+    """
+    match _parsed(statement):
+        case ast.Assign([ast.Subscript(ast.Name(of), ast.Tuple([rows, at]))], value):
+            pass
+        case _:
+            return None
+    column, cells = _unselected(at, mask), _unselected(value, mask)
+    if ast.unparse(rows) != mask or column == ast.unparse(at):
+        return None
+    put = cells if cells == ast.unparse(value) else f"{_as_operand(cells)}[:, None]"
+    if re.search(rf"\b{re.escape(mask)}\b", f"{column} {put}"):
+        return None
+    asked = f"{_as_operand(mask)}[:, None]"
+    places = f"torch.arange({of}.shape[1], device={of}.device) == {_as_operand(column)}[:, None]"
+    return (
+        f"The mask says which rows get a value in one of their columns: write it in all rows,"
+        f" {of} = torch.where({asked} & ({places}), {put}, {of}), where {of} has two dimensions ({column} made"
+        " of all rows, of which an index that does not fit is 0 outside of the mask); or set"
+        f" {_SHAPES}, where nothing branches on the size."
+    )
+
+
+def writes_by_several(statement: str) -> bool:
+    """Whether a statement writes by several indices: ``table[row, column] = 1``."""
+    match _parsed(statement):
+        case ast.Assign([ast.Subscript(slice=ast.Tuple())]) | ast.AugAssign(ast.Subscript(slice=ast.Tuple())):
+            return True
+    return False
+
+
+def _as_operand(expression: str) -> str:
+    return grouped(ast.parse(expression, mode="eval").body, expression)
+
+
+def _parsed(statement: str) -> ast.stmt | None:
+    try:
+        body = ast.parse(statement).body
+    except SyntaxError:
+        return None
+    return body[0] if len(body) == 1 else None
+
+
+def _unselected(value: ast.expr, mask: str) -> str:
+    """An expression as source, of all elements in place of those that a mask selects."""
+
+    class Whole(ast.NodeTransformer):
+        def visit_Subscript(self, node: ast.Subscript) -> ast.AST:  # noqa: N802 - ast's own name
+            if ast.unparse(node.slice) == mask:
+                return self.visit(node.value)
+            return self.generic_visit(node)
+
+    return ast.unparse(Whole().visit(ast.parse(ast.unparse(value), mode="eval").body))
+
+
 def _of_bincount(expression: str) -> str:
     """The same counts by ``index_add``, in the names of the source: one_hot would take n times the memory."""
     call = _call_of(expression, "bincount")

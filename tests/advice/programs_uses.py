@@ -402,6 +402,36 @@ USES: tuple[Followed, ...] = (
         near=True,
     ),
     f(
+        "BS105",
+        "one column of each row that a mask selects",
+        r"in all rows, onehot = torch\.where\(keep\[:, None\] & \(torch\.arange\(onehot\.shape\[1\]",
+        "keep = x[:, 0] > 0\nat = x.argmax(-1)\nonehot = torch.zeros_like(x)\nonehot[keep, at[keep]] = 1\nreturn onehot * 2",
+        (
+            "onehot[keep, at[keep]] = 1",
+            (
+                "onehot = torch.where(keep[:, None] & (torch.arange(onehot.shape[1], device=onehot.device)"
+                " == at[:, None]), 1, onehot)"
+            ),
+        ),
+    ),
+    f(
+        "BS105",
+        "cells that a mask selects",
+        r"says where to write.* and write in the caller",
+        "keep = x > 0\nrow, column = x.int().abs() % 2, x.int().abs() % 3\n"
+        "table = torch.zeros(2, 3)\ntable[row[keep], column[keep]] = 1\nreturn table * 2",
+        (
+            "keep = x > 0\n    row, column = x.int().abs() % 2, x.int().abs() % 3\n"
+            "    table = torch.zeros(2, 3)\n    table[row[keep], column[keep]] = 1\n    return table * 2",
+            "return x > 0, x.int().abs() % 2, x.int().abs() % 3",
+        ),
+        (
+            "say(f(x))",
+            "keep, row, column = f(x)\n    table = torch.zeros(2, 3)\n"
+            "    table[row[keep], column[keep]] = 1\n    say(torch.compile(lambda table: table * 2)(table))",
+        ),
+    ),
+    f(
         "BS101",
         "a branch that returns early",
         r"^The branch returns early: compute what follows as well.*torch\.where\(x\.max\(\) > 99, early, rest\)",
