@@ -385,7 +385,10 @@ def _words(site: Site) -> dict[str, str]:
     told = f"`{tensor}`" if tensor else "the tensor"
     *first, last = [f"`{name}`" for name in use.arguments] or [""]
     names = " and ".join(filter(None, (", ".join(first), last)))
-    mask, unmasked, of = _grouped(use.mask or "mask"), _turned(use.mask or "mask"), _grouped(use.of or "x")
+    # What is reduced is another thing than what is selected, and has no name in the source.
+    is_made = not use.of and use.shape in ("reduced", "group reduced")
+    of = _grouped(use.of or ("value" if is_made else "x"))
+    mask, unmasked = _grouped(use.mask or "mask"), _turned(use.mask or "mask")
     made = f"as it is made of the argument{'s' * (len(use.arguments) > 1)} {names} alone"
     return {
         # Where a value that Python is to use is known first: before the compiled call, or after it.
@@ -393,7 +396,8 @@ def _words(site: Site) -> dict[str, str]:
         "spread": _spread(use, site.statement),
         "counts": f" (of a bincount torch.zeros(n).index_add(0, {use.of or 'index'}, {mask}.float()))"
         * ("bincount(" in use.taker),
-        "made_whole": f" (`{it}` made of all elements; where one is an index, it is 0 outside of the mask)"
+        "made_whole": _MADE * is_made
+        or f" (`{it}` made of all elements; where one is an index, it is 0 outside of the mask)"
         * (use.of == use.name != ""),
         "grows": f"; `{use.name}` grows by a turn: make it of full length first, and write at a position"
         * (use.shape == "stop" and bool(use.name)),
@@ -456,7 +460,7 @@ def _words(site: Site) -> dict[str, str]:
         "unmasked": unmasked,
         "least": "inf" if use.ascending else "-inf",
         "rank": "sort()" if use.ascending else "topk(k)",
-        "of": use.of or "x",
+        "of": use.of or ("value" if is_made else "x"),
         "Of": of,
         "both": f"{use.of} and {use.mask}" if use.of and use.mask else use.mask or "the mask",
         "f": "g" if use.of == "f" else "f",
@@ -483,6 +487,12 @@ def _words(site: Site) -> dict[str, str]:
         " torch.bincount(x, minlength=n)" * bool(re.search(r"\+=|Counter|\.get\(.*, 0\)", site.statement)),
         "in_it": where and f" in {where}",
     }
+
+
+_MADE = (
+    " (value is what is reduced, computed of all elements and not of the selected ones, which gives the same"
+    " where each is computed by itself)"
+)
 
 
 def _is_joined_by_or(test: str) -> bool:

@@ -525,7 +525,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " with one k for all; what has -inf was not there."
     ),
     ("BS105", "group reduced"): (
-        "The loop reduces one group after the other{in_it}: {counted}do all at once,"
+        "The loop reduces one group after the other{in_it}: {counted}do all at once{made_whole},"
         " torch.zeros({groups}).index_add(0, {group}, {of}) for sums, divided by count ="
         " torch.nn.functional.one_hot({group}, {groups}).sum(0).clamp(min=1) for means, or scatter_reduce(0,"
         " {group}, {of}, 'amax') for maxima; for rows of d values with torch.zeros({groups}, d) and count[:,"

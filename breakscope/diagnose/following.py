@@ -332,11 +332,18 @@ def _range(finding: Finding) -> tuple[tuple[int, int], tuple[int, int]] | None:
 
 def _read_at_breaks(again: Sequence[_Again], sites: Sequence[Finding], places: Places) -> Iterable[Finding]:
     """Values that a break handed on to what goes on after it: without the break they are in the graph."""
+    selected: dict[object, Finding] = {}
+    for one in again:
+        if one.finding.guard is not None and (
+            site := _selection(one, one.finding.guard, sites, places)
+        ):
+            selected.setdefault(_sized_thing(one), site)
     for one in again:
         guard = one.finding.guard
         sized = guard is not None and guard.cause in _SIZED and one.origin is not None and one.origin.sizes
         line = line_of_temporary(guard.source) if guard is not None and guard.source else None
-        selection = None if guard is None else _selection(one, guard, sites, places)
+        # Of a size that data gave once, the next one is of data too, and be it as large as an argument.
+        selection = selected.get(_sized_thing(one))
         read = selection or (None if guard is None else _read_of_tensor(one, guard, sites))
         if read is not None:
             yield _follows(one.finding, read, _behind(one, read))
@@ -349,6 +356,11 @@ def _read_at_breaks(again: Sequence[_Again], sites: Sequence[Finding], places: P
             is_captured = one.finding.code == "BS213" and "capture_scalar_outputs" in (site.advice or "")
             own = one.finding.advice if is_captured else None
             yield _follows(one.finding, site, (own or "").rstrip("."))
+
+
+def _sized_thing(one: _Again) -> object:
+    guard, place = one.finding.guard, one.finding.location
+    return guard and (guard.cause in _SIZED, guard.source, guard.dimension, place.file, place.function)
 
 
 def _behind(one: _Again, read: Finding) -> str:

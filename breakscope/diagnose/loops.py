@@ -311,12 +311,14 @@ def names(node: ast.AST) -> list[str]:
 class Groups:
     """A loop over groups: what says of each element which group it is of, and how many groups there are.
 
-    counted: what counts groups that are not counted from 0: ``classes, index = torch.unique(labels, …)``.
+    counted: what counts groups that are not counted from 0: ``classes, index = torch.unique(labels, …)``;
+    turn: the loop's variable.
     """
 
     of: str
     number: str
     counted: str = ""
+    turn: str = ""
 
 
 def of_groups(around: Sequence[ast.AST], mask: ast.expr | None) -> Groups | None:
@@ -339,9 +341,9 @@ def of_groups(around: Sequence[ast.AST], mask: ast.expr | None) -> Groups | None
                     counted = (
                         f"{ast.unparse(over)}, index = torch.unique({values}, return_inverse=True), and "
                     )
-                    return Groups("index", f"len({ast.unparse(over)})", counted)
+                    return Groups("index", f"len({ast.unparse(over)})", counted, turn)
                 if turn in sides:
-                    return Groups(sides[turn], _number(over))
+                    return Groups(sides[turn], _number(over), turn=turn)
     return None
 
 

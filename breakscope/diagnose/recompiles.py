@@ -94,7 +94,7 @@ def _by_new_size(
         came = (guard.expected, guard.actual)
         return seen is not None and any((str(size.old), str(size.new)) == came for size in seen.sizes)
 
-    if not _is_layout(failed[0][1]):
+    if not _is_layout(failed[0][1]) or "offset" in (failed[0][1].expected or ""):
         return failed
     return sorted(failed, key=lambda one: not is_new_size(one))
 

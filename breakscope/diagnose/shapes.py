@@ -239,7 +239,11 @@ def _of_mask(ends: Sequence[End], around: Sequence[ast.AST], value: str, code: s
     if code and of_index(around) == "placed":
         return replace(use, shape="stored")
     mask = getattr(around[-1], "slice", None)
-    if use.shape in ("ranked", "reduced") and (groups := loops.of_groups(around, mask)) is not None:
+    groups = loops.of_groups(around, mask) if use.shape in ("ranked", "reduced") else None
+    # What each group gives to another module or by its own number cannot be done for all at once.
+    if groups is not None and not re.search(
+        rf"\b{re.escape(groups.turn)}\b", use.taker.replace(use.mask, "")
+    ):
         return replace(use, shape="group ranked" if use.shape == "ranked" else "group reduced", groups=groups)
     return use
 

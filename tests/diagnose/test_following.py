@@ -351,6 +351,50 @@ def test_a_size_for_which_a_function_and_its_rest_are_compiled_again_is_of_sever
     assert "several parts of one function are compiled again for it" in str(size.advice)
 
 
+EXPERTS = """
+    import torch
+
+    class Expert(torch.nn.Module):
+        def forward(self, rows):
+            rows = rows * 2
+            print(end="")
+            return rows + 1
+
+    class Experts(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.expert = Expert()
+
+        def forward(self, x):
+            out = torch.zeros(3)
+            for number in range(3):
+                rows = x[x.argmax(-1) == number]
+                out = out + self.expert(rows).sum()
+            return out
+
+    net = torch.compile(Experts())
+    x = torch.eye(3)[[0, 0, 0, 0, 1, 1, 1, 2, 2]]
+    for batch in (x, torch.cat([x, x]), x[:1]):
+        net(batch)
+"""
+
+
+@torch
+def test_what_data_chose_once_is_of_data_also_where_it_is_as_large_as_an_argument(scan: Scan) -> None:
+    report = scan(EXPERTS)
+    loop = next(one for one in report.findings if one.code == "BS301")
+    rows = [one for one in report.findings if one.guard is not None and one.guard.source == "rows"]
+    assert {one.code for one in rows} == {"BS201", "BS214"}
+    assert {one.caused_by for one in rows} == {loop.fingerprint}
+
+
+@torch
+def test_what_a_module_makes_of_a_selection_is_what_is_reduced(scan: Scan) -> None:
+    loop = next(one for one in scan(EXPERTS).findings if one.code == "BS301")
+    assert "torch.zeros(3).index_add(0, x.argmax(-1), value) for sums" in str(loop.advice)
+    assert "value is what is reduced, computed of all elements" in str(loop.advice)
+
+
 @torch
 def test_a_size_that_may_come_of_two_that_changed_alike_names_both(scan: Scan) -> None:
     """What is behind the break is a frame longer than ``mel``, and a word shorter than ``text``."""

@@ -258,6 +258,7 @@ SHAPES = (
     ("spared", "if [[bad.any()]]:\n    x = torch.where(bad, y, x)"),
     ("group ranked", "for g in range(n):\n    out.append([[s[group == g]]].topk(2)[0])"),
     ("group reduced", "for g in range(n):\n    m = group == g\n    out.append([[s[m]]].mean())"),
+    ("reduced", "for g in range(n):\n    out.append(self.nets[g]([[s[group == g]]]).mean())"),
     ("crossed", "y = [[a[keep]]][:, keep].sum()"),
     ("reduced", "y = [[x[event.bool()]]]\nreturn y.mean()"),
     ("grown", "if [[self.filled > 3]]:\n    y = torch.cat([y, z])\nreturn y * 2"),
@@ -916,7 +917,7 @@ def test_groups_that_are_different_values_are_counted_first(tmp_path: Path) -> N
     place = marked(tmp_path / "script.py", body)
     use = use_of(Sources(), str(tmp_path / "script.py"), place, place[0], code="BS105")
     assert use.groups == Groups(
-        "index", "len(classes)", "classes, index = torch.unique(labels, return_inverse=True), and "
+        "index", "len(classes)", "classes, index = torch.unique(labels, return_inverse=True), and ", "c"
     )
 
 
