@@ -417,11 +417,7 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
     elif len(marks) > _SEVERAL:
         how = "pass dynamic=True to torch.compile"
     else:
-        given = " and ".join(
-            f"what is passed as {one} {'a name' if names[one] == one else f'the name {names[one]}'}"
-            for one in unnamed
-        )
-        how = f"{f'give {given}, and ' * bool(given)}call {listed(marks)} before the call at {origin.where}"
+        how = f"{_naming(names)}call {listed(marks)} before the call at {origin.where}"
     asks = does.needed(_ASKS)
     sides = f"; {asks} asks for the size, and each side is compiled apart" if asks else ""
     equal = f"; but {_taken_for_one(origin)}" if origin.equal and how.startswith("pass dynamic=True") else ""
@@ -430,6 +426,17 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
         f"{kept}{how}: that is for the compile of the second size, after which torch makes a dimension"
         f" dynamic by itself; breakscope remedy tries what it saves{sides}{equal}{other}"
     )
+
+
+def _naming(names: Mapping[str, str]) -> str:
+    """What is to be given a name before it can be marked, and which."""
+    own = [one for one, name in names.items() if one == name]
+    others = [f"what is passed as {one} the name {name}" for one, name in names.items() if one != name]
+    if len(own) > 1:
+        others = [f"names to what is passed as {listed(own)}", *others]
+    elif own:
+        others = [f"what is passed as {own[0]} a name", *others]
+    return f"give {' and '.join(others)}, and " if others else ""
 
 
 def _alike(origin: Origin) -> str:
