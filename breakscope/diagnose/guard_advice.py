@@ -41,11 +41,17 @@ _TITLES: dict[GuardCause, str] = {
 }
 
 
+_ABSENT = re.compile(r"^'NoneType' object has no attribute '(\w+)'")
+
+
 def describe(guard: Guard) -> str:
     """A title: what differed, for what the code was compiled, and what came."""
     if guard.cause == "global_state":
         return f"global state changed: {guard.source or 'unknown'}"
     if guard.cause == "other":
+        if absent := _ABSENT.search(guard.expression):
+            # It may be an argument that is None now, or what an argument was a view of: x._base.
+            return f"a guard asked for .{absent[1]} of a tensor that is not there this time (None, or no view)"
         if guard.expression:
             shown = _CROSSING.sub("the value from the break", guard.expression)
             return f"guard failed: {shown}"

@@ -468,6 +468,11 @@ class TestFolding:
          " torch._dynamo.config.force_parameter_static_shapes = False to allow dynamism on parameters."), "f",
          "size of w, dimension 0: compiled for 3, got 5",
          "keep the shape of w, or set torch._dynamo.config.force_parameter_static_shapes = False"),
+        ("'NoneType' object has no attribute 'size'", "f",
+         "a guard asked for .size of a tensor that is not there this time (None, or no view)",
+         ("torch's own check stopped here: the code was made for a tensor that is a view of another one (a slice,"
+            " an expand, what repeat_interleave gives), and the tensor that came is none. Call .clone() on the"
+            " argument that is a view at some calls only")),
         ("0/0: ", "f", "no guard failed: another backend than before, or a fault of Dynamo",
          "pass the same backend object to every torch.compile of this function"),
     ],
