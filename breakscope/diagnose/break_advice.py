@@ -96,6 +96,7 @@ class Site:
         within: the function that the script compiles, where the site is in one that this calls; else empty.
         besides: lines of the loop around it that break as well.
         both_ways: whether its file makes RNNs of two directions.
+        read_at: of a property of Python's own the line that reads it: `` of `y = self.size` (net.py:7)``.
     """
 
     use: Use
@@ -118,6 +119,7 @@ class Site:
     within: str = ""
     besides: tuple[int, ...] = ()
     both_ways: bool = False
+    read_at: str = ""
 
     @property
     def shape(self) -> Shape:
@@ -258,7 +260,7 @@ def _of_record(code: str, cause: Reason, said: str, site: Site) -> str | None:
         at = site.theirs.at if site.theirs is not None else ""
         return break_words.SIDE_EFFECT.format(line=f"`{line}`{at}" if line else "A line in it")
     if site.function in break_words.BY_FUNCTION:
-        return break_words.BY_FUNCTION[site.function]
+        return break_words.BY_FUNCTION[site.function].format(read_at=site.read_at)
     if site.module and (code == "BS107" or (site.theirs is None and code not in _OWN_WORDS)):
         return break_words.BY_MODULE.get(site.module) or source_advice.of_python(site.module)
     if code == "BS127" and site.theirs is None and (tested := _of_draw(site)):
@@ -299,7 +301,17 @@ def _of_seen(code: str, site: Site) -> str | None:
         return break_words.PACKED_BOTH_WAYS if site.both_ways else break_words.PACKED
     if code == "BS106" and site.seen.caught:
         return break_words.CAUGHT.format(line=site.seen.caught)
-    return _of_positions(site) if code == "BS105" and not site.on_arrays else None
+    if code == "BS105" and not site.on_arrays:
+        return _of_cells(site) if site.shape == "written" else _of_positions(site)
+    return None
+
+
+def _of_cells(site: Site) -> str | None:
+    """What to do about a mask that says where to write, where that is by more than one index."""
+    if (cells := source_advice.of_cells(site.statement, site.use.mask)) is not None:
+        return cells
+    several = source_advice.writes_by_several(site.statement)
+    return break_words.WRITTEN_CELLS.format(**_words(site)) if several else None
 
 
 def _of_library(code: str, site: Site, theirs: Theirs) -> str | None:
@@ -328,12 +340,6 @@ def _of_source(code: str, cause: Reason, said: str, site: Site) -> str:
         return words.format(rewritten=site.rewritten, **_words(site))
     if code == "BS102" and site.shape == "math":
         return source_advice.of_math(site.use.taker)
-    if code == "BS105" and site.shape == "written":
-        of_cells = source_advice.of_cells(site.statement, site.use.mask)
-        if of_cells is not None:
-            return of_cells
-        if source_advice.writes_by_several(site.statement):
-            return break_words.WRITTEN_CELLS.format(**_words(site))
     like = "BS101" if code in _OF_VALUES and site.shape in _BY_TEST else code
     if (like, site.shape) in break_words.BY_SHAPE:
         return break_words.BY_SHAPE[like, site.shape].format(**_words(site))

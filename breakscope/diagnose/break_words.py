@@ -129,8 +129,8 @@ BY_FUNCTION = {
         " before the compiled call, and pass it in."
     ),
     "cached_property.__get__": (
-        "Read the property once before the compiled call, or compute it in __init__: up to Python 3.11"
-        " functools.cached_property takes a lock while it makes its value."
+        "Read the property{read_at} once of each object before the compiled call, or compute it in __init__:"
+        " up to Python 3.11 functools.cached_property takes a lock while it makes its value."
     ),
 }
 # The module of Python's own library that holds the line -> the advice, where there is more to say of it.

@@ -246,11 +246,15 @@ def _is_comprehension_of(site: Finding, other: Finding) -> bool:
     place = site.location
     if any((frame.file, frame.line) == (place.file, place.line) for frame in other.stack[:-1]):
         return True
-    if not around or not inner.endswith(("comp>", "genexpr>")) or place.file != other.location.file:
+    if not around or not inner.endswith(("comp>", "genexpr>")):
         return False
+    given_up = place.file, around.partition(".<locals>.<")[0]
+    if any((one.file, one.function) == given_up for one in other.skipped):
+        return True
     own, its = _range(site), _range(other)
-    inside = own is not None and its is not None and own[0] <= its[0] and its[1] <= own[1]
-    return inside or any(one.function == around.partition(".<locals>.<")[0] for one in other.skipped)
+    if place.file != other.location.file or own is None or its is None:
+        return False
+    return own[0] <= its[0] and its[1] <= own[1]
 
 
 def _is_method_on(site: Finding, other: Finding) -> bool:
@@ -334,9 +338,7 @@ def _read_at_breaks(again: Sequence[_Again], sites: Sequence[Finding], places: P
     """Values that a break handed on to what goes on after it: without the break they are in the graph."""
     selected: dict[object, Finding] = {}
     for one in again:
-        if one.finding.guard is not None and (
-            site := _selection(one, one.finding.guard, sites, places)
-        ):
+        if one.finding.guard is not None and (site := _selection(one, one.finding.guard, sites, places)):
             selected.setdefault(_sized_thing(one), site)
     for one in again:
         guard = one.finding.guard

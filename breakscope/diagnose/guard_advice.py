@@ -51,7 +51,9 @@ def describe(guard: Guard) -> str:
     if guard.cause == "other":
         if absent := _ABSENT.search(guard.expression):
             # It may be an argument that is None now, or what an argument was a view of: x._base.
-            return f"a guard asked for .{absent[1]} of a tensor that is not there this time (None, or no view)"
+            return (
+                f"a guard asked for .{absent[1]} of a tensor that is not there this time (None, or no view)"
+            )
         if guard.expression:
             shown = _CROSSING.sub("the value from the break", guard.expression)
             return f"guard failed: {shown}"

@@ -133,8 +133,8 @@ def of_group(
     came = ", ".join(seen[:_SEVERAL]) + ("…" if len(seen) > _SEVERAL else "")
     again = "several parts of one function" if functions == 1 else f"{functions} functions"
     said = (
-        f"dimension {size.dimension} of {size.argument}{too}{or_rival(origin)}, of {call_of(origin)}, came with"
-        f" {came}, and {again} are compiled again for it"
+        f"dimension {size.dimension} of {size.argument}{too}{or_rival(origin)}, of {call_of(origin)},"
+        f" came with {came}, and {again} are compiled again for it"
     )
     if _is_apart(size, seen):
         return f"Torch compiles sizes 0 and 1 apart from all others: {said}, once each. {_apart(size)}"

@@ -272,6 +272,9 @@ def _told(
         seen,
         besides=reach.breaks_in_loop(*at),
         both_ways=(seen.packed or _packs(site)) and places.sources.mentions(location.file, _BOTH_WAYS),
+        read_at=f" of `{(whose.source or '').strip()}` ({places.short(whose.file, whose.line)})"
+        if whose is not None and standard
+        else "",
     )
 
 

@@ -337,8 +337,8 @@ def of_cells(statement: str, mask: str) -> str | None:
     places = f"torch.arange({of}.shape[1], device={of}.device) == {_as_operand(column)}[:, None]"
     return (
         f"The mask says which rows get a value in one of their columns: write it in all rows,"
-        f" {of} = torch.where({asked} & ({places}), {put}, {of}), where {of} has two dimensions ({column} made"
-        " of all rows, of which an index that does not fit is 0 outside of the mask); or set"
+        f" {of} = torch.where({asked} & ({places}), {put}, {of}), where {of} has two dimensions ({column}"
+        " made of all rows, of which an index that does not fit is 0 outside of the mask); or set"
         f" {_SHAPES}, where nothing branches on the size."
     )
 
@@ -365,14 +365,11 @@ def _parsed(statement: str) -> ast.stmt | None:
 
 def _unselected(value: ast.expr, mask: str) -> str:
     """An expression as source, of all elements in place of those that a mask selects."""
-
-    class Whole(ast.NodeTransformer):
-        def visit_Subscript(self, node: ast.Subscript) -> ast.AST:  # noqa: N802 - ast's own name
-            if ast.unparse(node.slice) == mask:
-                return self.visit(node.value)
-            return self.generic_visit(node)
-
-    return ast.unparse(Whole().visit(ast.parse(ast.unparse(value), mode="eval").body))
+    text = ast.unparse(value)
+    for node in ast.walk(value):
+        if isinstance(node, ast.Subscript) and ast.unparse(node.slice) == mask:
+            text = text.replace(ast.unparse(node), ast.unparse(node.value))
+    return text
 
 
 def _of_bincount(expression: str) -> str:

@@ -421,14 +421,18 @@ USES: tuple[Followed, ...] = (
         "keep = x > 0\nrow, column = x.int().abs() % 2, x.int().abs() % 3\n"
         "table = torch.zeros(2, 3)\ntable[row[keep], column[keep]] = 1\nreturn table * 2",
         (
-            "keep = x > 0\n    row, column = x.int().abs() % 2, x.int().abs() % 3\n"
-            "    table = torch.zeros(2, 3)\n    table[row[keep], column[keep]] = 1\n    return table * 2",
+            (
+                "keep = x > 0\n    row, column = x.int().abs() % 2, x.int().abs() % 3\n"
+                "    table = torch.zeros(2, 3)\n    table[row[keep], column[keep]] = 1\n    return table * 2"
+            ),
             "return x > 0, x.int().abs() % 2, x.int().abs() % 3",
         ),
         (
             "say(f(x))",
-            "keep, row, column = f(x)\n    table = torch.zeros(2, 3)\n"
-            "    table[row[keep], column[keep]] = 1\n    say(torch.compile(lambda table: table * 2)(table))",
+            (
+                "keep, row, column = f(x)\n    table = torch.zeros(2, 3)\n"
+                "    table[row[keep], column[keep]] = 1\n    say(torch.compile(lambda table: table * 2)(table))"
+            ),
         ),
     ),
     f(

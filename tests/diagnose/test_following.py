@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import textwrap
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,11 +15,12 @@ from warm_scanning import WarmScans, coded
 
 from breakscope.diagnose import library_advice, reach
 from breakscope.diagnose.arguments import leaves
+from breakscope.diagnose.following import _is_comprehension_of as is_comprehension_of
 from breakscope.diagnose.guard_advice import describe, remedy
 from breakscope.diagnose.records import BreakRecord, RawFrame, with_compiled_frame
 from breakscope.project.sources import Sources
 from breakscope.render import markdown, terminal
-from breakscope.report.model import Finding, Guard, Report
+from breakscope.report.model import Finding, Guard, Report, SkippedFrame
 from breakscope.view.following import counted, following
 
 torch = pytest.mark.torch
@@ -377,6 +379,41 @@ EXPERTS = """
     for batch in (x, torch.cat([x, x]), x[:1]):
         net(batch)
 """
+
+
+def test_a_comprehension_goes_with_what_gave_up_the_function_around_it_in_another_file() -> None:
+    """As transformers 5 does in the wrapper of each model, where a layer reads a cached_property."""
+    around = "wrapped.<locals>.wrapper"
+    place = replace(BRANCH.location, file="/lib/wraps.py", function=f"{around}.<locals>.<dictcomp>")
+    comprehension = replace(BRANCH, fingerprint="a", gb_id="GB4347", location=place, stack=())
+    given_up = SkippedFrame(around, "/lib/wraps.py", 327, "Unsupported context manager", 6)
+    elsewhere = replace(given_up, file="/lib/other.py")
+    assert is_comprehension_of(comprehension, replace(ITEM, skipped=(given_up,)))
+    assert not is_comprehension_of(comprehension, replace(ITEM, skipped=(elsewhere,)))
+
+
+PROPERTY = """
+    import functools, torch
+
+    class Net(torch.nn.Module):
+        @functools.cached_property
+        def width(self):
+            return 3
+
+        def forward(self, x):
+            return x * self.width
+
+    net = Net()
+    torch.compile(net)(torch.ones(3))
+"""
+
+
+@torch
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="it takes no lock there")
+def test_the_line_that_reads_a_cached_property_is_named(scan: Scan) -> None:
+    (site,) = causes(scan(PROPERTY))
+    assert "Read the property of `return x * self.width` (script.py:10) once" in str(site.advice)
+    assert not scan(PROPERTY.replace("torch.compile(net)", "net.width; torch.compile(net)")).findings
 
 
 @torch
