@@ -5,6 +5,16 @@ from __future__ import annotations
 from patches import Patched, change
 from right import BRANCH, CACHED, MIXED, TRAINED
 
+PERMUTATION = """
+@torch.compile
+def is_permutation(at):
+    s = sorted(at.tolist())
+    return torch.tensor(s == list(range(len(s))))
+
+
+print([is_permutation(torch.tensor(at)).item() for at in ([2, 0, 1], [0, 0, 1, 2], [3, 0, 1, 4])])
+"""
+
 RELU = """
 class Net(nn.Module):
     def __init__(self):
@@ -1074,6 +1084,18 @@ PATCHES: tuple[Patched, ...] = (
         (
             "    return x * 2 if x.sum().item() > 0.1 else x * 3\n",
             "    return torch.where(x.sum() > 0.1, x * 2, x * 3)\n",
+        ),
+    ),
+    change(
+        "permutation_by_its_sums",
+        "whole numbers with the sums of a permutation",
+        PERMUTATION,
+        (
+            "    s = sorted(at.tolist())\n    return torch.tensor(s == list(range(len(s))))\n",
+            (
+                "    r = torch.arange(at.shape[0])\n    inside = ((at >= 0) & (at < at.shape[0])).all()\n"
+                "    return inside & (at.sum() == r.sum()) & ((at * at).sum() == (r * r).sum())\n"
+            ),
         ),
     ),
     change(

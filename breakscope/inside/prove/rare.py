@@ -32,6 +32,24 @@ def laid_out(function: Callable[..., Any]) -> Iterator[Conditions]:
         yield Conditions(f"all tensors {name}", calls=made, beyond=limit)
 
 
+# A permutation of seven, and numbers that are none and have its sum and its sum of squares: 0, 4, 5 is 1, 2, 6.
+_PERMUTED = ((3, 0, 4, 6, 5, 1, 2), (3, 1, 1, 6, 6, 2, 2))
+
+
+def alike_in_sums(function: Callable[..., Any], given: Sequence[torch.Tensor]) -> Iterator[Conditions]:
+    """Whole numbers whose sums say that they are a permutation: one that is, and one that is none."""
+    if any(tensor.dim() == 1 and inputs.is_whole(tensor) for tensor in given):
+        for name, numbers in zip(("a permutation", "sums as of a permutation"), _PERMUTED, strict=True):
+            yield Conditions(
+                name, calls=partial(inputs.changed, function, change=partial(_numbered, numbers))
+            )
+
+
+def _numbered(numbers: Sequence[int], tensor: torch.Tensor) -> torch.Tensor:
+    is_row = tensor.dim() == 1 and inputs.is_whole(tensor)
+    return tensor.new_tensor(numbers) if is_row else tensor
+
+
 def kept_too(function: Callable[..., Any], call: Call) -> Iterator[Conditions]:
     """A tensor that the module keeps whose method is called, in the place of one that the call gets."""
     given, kept = list(inputs.tensors(inputs.without_self(function, call))), _kept(function, call)

@@ -132,6 +132,7 @@ class Search:
             ("values of what is held", held),
             ("rare layouts", itertools.chain(rare.laid_out(old), rare.kept_too(old, bench.calls[0]))),
             ("numbers on a limit", rare.near_limits(given, constants)),
+            ("sums of whole numbers", rare.alike_in_sums(old, given)),
             ("gradients that come in", inputs.flowing_back() if _take_gradients(bench) else iter(())),
         ):
             kinds.append((kind, group, True, False))
