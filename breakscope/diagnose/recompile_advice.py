@@ -518,7 +518,11 @@ def _zero_or_one(size: Size, origin: Origin, where: str, ones: list[str]) -> str
 
 def _apart(size: Size) -> str:
     if _IN_LIST.search(size.path):
-        return "That is normal where an item has one thing, or none; else pad it"
+        return (
+            "That is normal where an item has one thing, or none; but each item of the list has a graph for"
+            " 0, for 1 and for more, and these multiply: where they come near the recompile limit, pad all"
+            " items to one length, or keep what goes over the list out of what is compiled"
+        )
     if size.dimension:
         return (
             "That is normal where single items follow a whole sequence, as in generation, or where another"

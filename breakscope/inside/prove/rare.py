@@ -32,7 +32,7 @@ def laid_out(function: Callable[..., Any]) -> Iterator[Conditions]:
         yield Conditions(f"all tensors {name}", calls=made, beyond=limit)
 
 
-# A permutation of seven, and numbers that are none and have its sum and its sum of squares: 0, 4, 5 is 1, 2, 6.
+# A permutation of seven, and what is none and has its sum and its sum of squares: 0, 4, 5 against 1, 2, 6.
 _PERMUTED = ((3, 0, 4, 6, 5, 1, 2), (3, 1, 1, 6, 6, 2, 2))
 
 
