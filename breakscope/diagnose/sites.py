@@ -95,7 +95,7 @@ def _join_unpositioned(sites: dict[_Key, Site]) -> list[Site]:
 
 def findings(found: Collected, sites: Sequence[Site], places: Places) -> list[Finding]:
     """One finding for each site."""
-    of_function = Counter((site.frame.file, site.frame.name) for site in sites)
+    of_function = Counter((site.frame.file, _holder(site.frame, places)) for site in sites)
     of_call = Counter(key for site in sites if (key := _called_library(site, places)) is not None)
     # A line that one record passes through in compiled code is compiled, whatever another one begins with.
     passed = {
@@ -109,11 +109,20 @@ def findings(found: Collected, sites: Sequence[Site], places: Places) -> list[Fi
             found,
             site,
             places,
-            of_function[site.frame.file, site.frame.name],
+            of_function[site.frame.file, _holder(site.frame, places)],
             _Around(of_call[_called_library(site, places) or ("", "", 0)], passed),
         )
         for site in sites
     ]
+
+
+def _holder(frame: RawFrame, places: Places) -> str:
+    """The function that holds a site; of one in a comprehension, a frame up to 3.11, the one around it."""
+    around = places.sources.function_around(frame.file, frame.line)
+    return around.name if around is not None and _INNER.fullmatch(frame.name) else frame.name
+
+
+_INNER = re.compile(r"<\w*comp>|<genexpr>")
 
 
 def _compiled_part(item: Break) -> Sequence[RawFrame]:
@@ -237,7 +246,7 @@ def _told(
         settings = None if standard else reach.settings(*at)
         theirs = Theirs(
             file,
-            (whose.function if standard and whose is not None else location.function) or "",
+            (whose.function if standard and whose is not None else _qualified(location, places)) or "",
             None if caller is None else places.short(caller.file, caller.line),
             settings,
             reach.message(*at),
@@ -276,6 +285,13 @@ def _told(
         if whose is not None and standard
         else "",
     )
+
+
+def _qualified(location: Location, places: Places) -> str | None:
+    """The function of a place, with what is around a comprehension of which the frame says nothing more."""
+    around = places.sources.function_around(location.file, location.line)
+    is_inner = around is not None and _INNER.fullmatch(location.function or "")
+    return f"{around.qualname}.<locals>.{location.function}" if around and is_inner else location.function
 
 
 def _packs(site: Site) -> bool:
