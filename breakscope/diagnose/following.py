@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from breakscope.diagnose import break_words, uses
 from breakscope.diagnose.collect import Collected
 from breakscope.diagnose.guard_paths import line_of_temporary, of_strides
+from breakscope.diagnose.handed import is_handed_on
 from breakscope.diagnose.origins import Origin, Size, may_come_of, origin, together
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.recompile_advice import (
@@ -392,6 +393,16 @@ def _read_of_tensor(one: _Again, guard: Guard, sites: Sequence[Finding]) -> Find
     )
 
 
+def _calling(seen: Origin) -> list[tuple[str, int, str]]:
+    """The frames at work, innermost first; where one goes on behind its break, not the line that broke."""
+    inner = ("", *(name for _, _, name in seen.within))
+    return [
+        frame
+        for frame, before in zip(seen.within, inner, strict=False)
+        if not before.startswith(f"torch_dynamo_resume_in_{frame[2]}_at_")
+    ]
+
+
 def _selection(one: _Again, guard: Guard, sites: Sequence[Finding], places: Places) -> Finding | None:
     """The selection by a mask that a size comes of, where no size of the call is as large."""
     seen, place = one.origin, one.finding.location
@@ -404,7 +415,7 @@ def _selection(one: _Again, guard: Guard, sites: Sequence[Finding], places: Plac
     if came in sizes or (line is None and any(set(size) & set(came) for size in sizes)):
         return None
     within = [(place.file, line or place.line)]
-    within += [one[:2] for one in seen.within] if seen is not None and not seen.direct else ()
+    within += [one[:2] for one in _calling(seen)] if seen is not None and not seen.direct else ()
     # What a function is called with, or an object holds, no selection of its own has made.
     given = line is None and (not guard.resumed or "." in (guard.source or ""))
     own = places.sources.function_around(place.file, place.line)
@@ -420,6 +431,7 @@ def _selection(one: _Again, guard: Guard, sites: Sequence[Finding], places: Plac
             and (span is None or span.first <= site.location.line <= span.last)
             and (site.location.line <= at or at == place.line)
             and (line is None or site.location.line == at or seen is None)
+            and (span == own or is_handed_on(places.sources, file, site.location.line, at))
         ]
         if made:  # the last one before the line that hands it on
             return max(made, key=lambda site: (site.location.line <= at, site.location.line))
