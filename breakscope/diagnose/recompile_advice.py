@@ -138,19 +138,7 @@ def of_group(
     )
     if _is_apart(size, seen):
         return f"Torch compiles sizes 0 and 1 apart from all others: {said}, once each. {_apart(size)}"
-    marks = _marks(sizes)
-    also = ", and the others alike, each at its own dimension," if len(marks) > _SEVERAL else ""
-    call = listed(marks[: 1 if also else _SEVERAL]) + also
-    can_mark = all(one.named for one in sizes) and origin.by is None and not origin.rivals
-    if origin.equal and can_mark:
-        asks = does.needed(_ASKS)
-        sides = (
-            f". {asks[:1].upper()}{asks[1:]} asks for the size, and each side is compiled apart"
-            if asks
-            else ""
-        )
-        how = f"call {call} before the call, as {_taken_for_one(origin)}{sides}"
-    elif does.is_range and functions == 1:
+    if does.is_range and functions == 1:
         how = (
             f"{does.unrolled} is unrolled over it, a graph for each size, whatever dynamic= says: compile"
             " what the loop does, with dynamic=True, and leave the loop to Python"

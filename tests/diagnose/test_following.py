@@ -432,6 +432,69 @@ def test_what_a_module_makes_of_a_selection_is_what_is_reduced(scan: Scan) -> No
     assert "value is what is reduced, computed of all elements" in str(loop.advice)
 
 
+STEPPED = """
+    import torch
+
+    net = torch.nn.Sequential(torch.nn.Linear(5, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+
+    @torch.compile
+    def step(net, optimizer, x):
+        loss = net(x).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss
+
+    for n in (8, 8, 4, 6):
+        step(net, optimizer, torch.randn(n, 5))
+"""
+
+
+@torch
+def test_a_batch_as_large_as_a_layer_is_no_size_that_torch_takes_for_the_same(scan: Scan) -> None:
+    advice = [str(one.advice) for one in scan(STEPPED).findings if one.code == "BS201"]
+    assert advice
+    assert not any("as large at the first call, and dynamic=True takes" in one for one in advice)
+
+
+HOOKED = """
+    import numpy as np, torch
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.kept = {}
+            self.conv = torch.nn.Conv2d(1, 4, 3, padding=1)
+            self.conv.register_forward_hook(self.keep)
+
+        def keep(self, module, given, out):
+            self.kept["x"] = out.mean().item()
+
+        def forward(self, x):
+            return torch.relu(self.conv(torch.nn.functional.max_pool2d(x, 4)))
+
+    @torch.compile
+    def weighed(net, x, y):
+        counts = np.bincount(y.numpy().ravel(), minlength=8)[:3]
+        w = torch.tensor(1.0 / np.sqrt(counts + 1.0), dtype=torch.float32)
+        return (net(x).mean((1, 2, 3))[:, None] * w).sum()
+
+    net = Net()
+    for h in (16, 20):
+        weighed(net, torch.randn(2, 1, h, h), torch.randint(0, 3, (2, h, h)))
+"""
+
+
+@torch
+def test_a_size_is_not_led_to_a_selection_that_is_not_handed_on(scan: Scan) -> None:
+    report = scan(HOOKED)
+    (counted,) = coded(report, "BS105")
+    sizes = [one for one in report.findings if one.code == "BS201"]
+    assert {one.guard.source for one in sizes} > {"out"}
+    assert counted.fingerprint not in {one.caused_by for one in sizes}
+
+
 @torch
 def test_a_size_that_may_come_of_two_that_changed_alike_names_both(scan: Scan) -> None:
     """What is behind the break is a frame longer than ``mel``, and a word shorter than ``text``."""

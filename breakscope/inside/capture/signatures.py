@@ -111,7 +111,10 @@ def describe_argument(value: Any, path: str, seen: dict[int, str], depth: int = 
 
 
 def _held_by_objects(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The tensors in arguments that are objects, under what reaches them: ``args[0].ids``. No module's."""
+    """The tensors in arguments that are objects, under what reaches them: ``args[0].ids``.
+
+    Those of modules and optimizers are left out: their sizes are theirs, and stay.
+    """
     found: dict[str, Any] = {}
     seen: set[int] = set()
     given = [(f"args[{number}]", value) for number, value in enumerate(args)]
@@ -120,6 +123,9 @@ def _held_by_objects(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str,
             if len(found) < _ITEMS:
                 found.setdefault(place, _tensor(tensor))
     return found
+
+
+_LEFT_OUT = (torch.nn.Module, torch.optim.Optimizer, type, types.ModuleType, types.FunctionType)
 
 
 def _tensors_in(
@@ -134,7 +140,7 @@ def _tensors_in(
         if within_object:
             yield path, value
         return
-    if depth > _DEPTH or isinstance(value, torch.nn.Module | type | types.ModuleType | types.FunctionType):
+    if depth > _DEPTH or isinstance(value, _LEFT_OUT):
         return
     if id(value) in seen or len(seen) >= _OBJECTS or isinstance(value, str | bytes | int | float | None):
         return
