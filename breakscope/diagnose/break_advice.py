@@ -27,6 +27,7 @@ _BY_TEST = (
     "verdict",
     "search",
     "skip",
+    "undone",
     "spared",
     "spared mean",
     "early",

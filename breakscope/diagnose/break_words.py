@@ -728,6 +728,11 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         "skip",
     ): "The branch leaves out changes of state{in_it}: select what is written, with torch.where({test}, old,"
     " new); or do all of it before or after the compiled call, where Python can test.",
+    ("BS101", "undone"): (
+        "The branch returns in front of calls that do something{in_it}, a step of an optimizer for instance,"
+        " which torch.where cannot leave out: return what the test asks for, test it in the caller, and do"
+        " what follows there, or in a function that is compiled by itself."
+    ),
     (
         "BS101",
         "flag",
@@ -1067,7 +1072,7 @@ BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
         (
             "Move the call out of the compiled function; or, where the function only computes with Python's"
             " numbers and texts, have Dynamo trace it: put torch._dynamo.dont_skip_tracing on the compiled"
-            " function, below torch.compile."
+            " function, below torch.compile. Where it raises then, take that back."
         ),
     ),
     (

@@ -36,6 +36,7 @@ _HANDED_ON = ("dtype", "identity")
 _APART = ("container", "constant_value", "module_attribute", "identity", "type", "rank", "dtype")
 _MODES = ("global_state", "requires_grad", "dispatch_keys")
 # What reads values: an expression that holds another such one reads what that one made.
+_RAISED = ("BS105", "BS110", "BS111", "BS190", "BS191")
 _DATA = ("BS101", "BS102", "BS103", "BS105", "BS106", "BS127")
 # Torch's ids.
 _UNMADE = "GB0092"  # an iterator or another object: what cannot be made again behind a break
@@ -380,13 +381,14 @@ def _read_of_tensor(one: _Again, guard: Guard, sites: Sequence[Finding]) -> Find
     if not guard.resumed or guard.cause not in ("int_value", "float_value", "constant_value"):
         return None
     reads = f"{guard.source}.item()" in guard.expression
+    of_numpy = f"___from_numpy({guard.source}).item()" in guard.expression
     name = re.escape(guard.source or "")
     return next(
         (
             site
             for site in sites
             if site.location.function == one.finding.location.function
-            and (reads or site.code in ("BS102", "BS103"))
+            and (reads or site.code in ("BS102", "BS103") or (of_numpy and site.code in _RAISED))
             and re.search(rf"\b{name}\b" if reads else rf"^\s*{name} = ", site.location.source or "")
         ),
         None,

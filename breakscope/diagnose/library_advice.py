@@ -14,7 +14,7 @@ _CONFIG = "torch._dynamo.config"
 _ASKED = (
     *(
         ("BS102", shape)
-        for shape in ("branch", "check", "python", "early", "fast path", "turn", "stop", "found")
+        for shape in ("branch", "check", "python", "early", "fast path", "turn", "stop", "found", "undone")
     ),
     *(("BS102", shape) for shape in ("told", "choice", "verdict", "tested pick", "loop")),
     *(("BS105", shape) for shape in ("counted", "loop", "books", "python")),

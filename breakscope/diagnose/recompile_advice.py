@@ -743,6 +743,11 @@ def _side(guard: Guard, side: str) -> str:
 def _always_constant(guard: Guard, does: Taken) -> str | None:
     """Where an int stands that no value of dynamic= makes symbolic, and what to do."""
     name = guard.source or "the value"
+    if _INDEX.search(guard.expression) and "___from_numpy" in guard.expression:
+        return (
+            f"make {name} one of Python's numbers where it is made, with float(…) or int(…), outside of what is"
+            " compiled: one of numpy's is a constant of the code"
+        )
     if _INDEX.search(guard.expression):
         return (
             f"index with one element and take it out, x[{name}.reshape(1)][0], or pass a Python int: {name}"

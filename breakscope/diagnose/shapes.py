@@ -79,6 +79,7 @@ _BRANCHES = (
     "verdict",
     "python",
     "skip",
+    "undone",
     "choice",
     "best",
 )

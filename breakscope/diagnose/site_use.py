@@ -51,6 +51,7 @@ Shape = Literal[
     "spared",
     "spared mean",
     "skip",
+    "undone",
     "with",
     "count",
     "choice",
@@ -99,7 +100,8 @@ Shape = Literal[
 
 Of a test: check: decides whether to raise. loop: how long a loop runs. layerdrop: a random number decides
 whether to run a part. turn: it leaves a loop's turn; stop: the loop. search: the same, where a loop of
-unknown length is in it. change: it changes tensors in place. skip: it leaves out changes of state. fast
+unknown length is in it. change: it changes tensors in place. skip: it leaves out changes of state.
+undone: it returns in front of calls that do something. fast
 path: it returns None or sets it. optional: it makes what is None without it.
 early: it returns what the rest would compute. verdict: it only decides
 which plain values are returned last. python: it does what is no operation on tensors. spared: it only saves

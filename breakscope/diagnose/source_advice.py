@@ -449,7 +449,7 @@ def of_python(name: str, said: str = "") -> str:
     text = f"{name} is Python's own and makes no tensor: call it before or after the compiled function"
     if "intentionally marked that the function" in said:
         traced = "put torch._dynamo.dont_skip_tracing on the compiled function, below torch.compile"
-        return f"{text}; or have Dynamo trace it: {traced}."
+        return f"{text}; or have Dynamo trace it: {traced}. Where it raises then, take that back."
     if re.search(r"how to trace the builtin `(?!<unknown module>)", said):
         return f"{text}; or give Dynamo a Python version of it (torch.compiler.substitute_in_graph)."
     return f"{text}."

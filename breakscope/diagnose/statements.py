@@ -166,8 +166,8 @@ def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | N
         return left
     if isinstance(statement, ast.If) and (last := _last_returns(statement, around)):
         return _of_last(last, body)
-    if isinstance(statement, ast.If) and _leaves_out_changes(statement, around):
-        return "skip"
+    if isinstance(statement, ast.If) and (left_out := _leaves_out(statement, around)):
+        return left_out
     if isinstance(statement, ast.If) and _spares(statement):
         return _spared(statement, statement.body)
     # A side of a choice is no test of it.
@@ -522,6 +522,13 @@ def _filters(around: Sequence[ast.AST]) -> bool:
     )
 
 
+def _leaves_out(statement: ast.If, around: Sequence[ast.AST]) -> Shape | None:
+    """What a ``return`` skips that more is done by than computing."""
+    if _leaves_out_changes(statement, around):
+        return "skip"
+    return "undone" if _leaves_out_calls(statement, around) else None
+
+
 def _leaves_out_changes(statement: ast.If, around: Sequence[ast.AST]) -> bool:
     """Whether a ``return`` skips what changes state: tensors in place, or attributes."""
     function = uses.function(around)
@@ -530,6 +537,25 @@ def _leaves_out_changes(statement: ast.If, around: Sequence[ast.AST]) -> bool:
             after = body[body.index(statement) + 1 :]
             return any(uses.changes_in_place(one) or _sets_attribute(one) for one in after)
     return False
+
+
+# A call for what it does and not for what it gives: ``loss.backward()``, ``optimizer.step()``.
+_DOES = re.compile(r"(backward|step|zero_grad|update|write|save|pop|clear|remove)$")
+
+
+def _leaves_out_calls(statement: ast.If, around: Sequence[ast.AST]) -> bool:
+    """Whether a ``return`` in front of it skips calls that do something, as a step of an optimizer."""
+    function = uses.function(around)
+    if function is None or not isinstance(statement.body[-1], ast.Return) or statement.orelse:
+        return False
+    after = (node for node in ast.walk(function) if isinstance(node, ast.Expr))
+    return any(
+        isinstance(node.value, ast.Call)
+        and (_DOES.match(uses.called(node.value)) or uses.KEEPS.match(uses.called(node.value)))
+        and not uses.is_message(node)
+        for node in after
+        if node.lineno > (statement.end_lineno or statement.lineno)
+    )
 
 
 def _sets_attribute(statement: ast.stmt) -> bool:

@@ -264,8 +264,17 @@ def _mark(function: ast.FunctionDef, names: Mapping[str, str]) -> None:
     for name, kind in names.items():
         before = held.setdefault(name, kind)
         if before != kind:
-            held[name] = before.partition(" ")[0] if before.split()[:1] == kind.split()[:1] else ""
+            held[name] = _both(before, kind)
     function.kinds = held  # type: ignore[attr-defined]
+
+
+def _both(one: str, other: str) -> str:
+    """What a name was that was of two kinds: numpy's number is what breaks, where Python's has come too."""
+    if one.split()[:1] == other.split()[:1]:
+        return one.partition(" ")[0]
+    if {one, other} & {"int", "float"}:
+        return next((kind for kind in (one, other) if kind.startswith("numpy")), "")
+    return ""
 
 
 def _first_line(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:

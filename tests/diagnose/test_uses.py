@@ -253,6 +253,7 @@ SHAPES = (
     ("books", "for a in acts:\n    if [[a == 0]]:\n        stack.append(a)"),
     ("stop", "for _ in range(8):\n    if [[f(x - t * g)]] <= 3:\n        break\n    t *= 0.5"),
     ("early", "if [[x.sum() > 2]]:\n    return x, False\ny = x * 2\nreturn y, True"),
+    ("undone", "if [[~x.isfinite().all()]]:\n    return x\nx.sum().backward()\nself.opt.step()\nreturn x"),
     ("flag", "if [[self.ready.item()]] == 0:\n    self.scale.copy_(x)\nreturn x"),
     ("skip", "if [[not dead.any()]]:\n    return\nself.embed.data[dead] = x"),
     ("spared", "if [[bad.any()]]:\n    x = torch.where(bad, y, x)"),
