@@ -623,9 +623,14 @@ def _of_test(code: str, site: Site) -> str | None:
     if code == "BS101" and site.rewritten:
         return break_words.REWRITTEN[_how(code, site.shape)].format(rewritten=site.rewritten)
     if code == "BS101" and site.seen.side is not None and site.shape in ("branch", "plain"):
-        picked, of, mask = site.seen.side
+        picked, of, mask, side = site.seen.side
+        of_labels = re.search(r"(?<!binary_)cross_entropy|nll_loss", side)
+        how = break_words.OF_LABELS if of_labels else break_words.UNDER_MASK
         return break_words.SELECTS_IN_SIDE.format(
-            condition=condition, sides=site.sides, picked=picked, of=of, mask=mask, Mask=_grouped(mask)
+            condition=condition,
+            sides=site.sides,
+            picked=picked,
+            how=how.format(mask=mask, of=of, Mask=_grouped(mask), unmasked=_turned(mask)),
         )
     if code == "BS101" and site.shape != "fast path":
         drawn = _OF_PYTHON.sub("torch.rand(())", condition)

@@ -91,10 +91,14 @@ ASSERTED = (
 )
 SELECTS_IN_SIDE = (
     "Select with torch.where({condition}, {sides}), and write the side without `{picked}`, which breaks by"
-    " itself, as how many it selects depends on data: under the mask, for a mean torch.where({mask}, {of},"
-    " 0).sum() / {Mask}.sum().clamp(min=1), for a median torch.nanmedian(torch.where({mask}, {of}, nan));"
-    " where the branch does more than set tensors, test it in the caller."
+    " itself, as how many it selects depends on data: under the mask, {how}; where the branch does more than"
+    " set tensors, test it in the caller."
 )
+UNDER_MASK = (
+    "for a mean torch.where({mask}, {of}, 0).sum() / {Mask}.sum().clamp(min=1), for a median"
+    " torch.nanmedian(torch.where({mask}, {of}, nan))"
+)
+OF_LABELS = "with targets that are .masked_fill({unmasked}, -100) there, which the loss leaves out"
 LISTED_POSITIONS = (
     "Python needs the positions as a list, and how many there are depends on data: make the list {known} and"
     " pass it in."
@@ -856,9 +860,9 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         f" {_SHAPES}, where nothing branches on the size."
     ),
     ("BS105", "selected"): (
-        "Keep the shape: compute for all elements and select, torch.where({mask}, {f}({of}), other), or weigh"
-        f" what is outside of the mask with 0; or set {_SHAPES}, where the rest of the graph can do with an"
-        " unknown size."
+        "Keep the shape: compute for all elements and select, torch.where({mask}, {f}({of}), other){rows}, or"
+        " where sums take it weigh what is outside of the mask with 0; or set"
+        f" {_SHAPES}, where the rest of the graph can do with an unknown size."
     ),
     ("BS105", "ranked"): (
         "What the mask selects is ranked{in_it}: rank all and put the rest last,"

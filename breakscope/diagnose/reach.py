@@ -477,17 +477,17 @@ def _is_packed(around: Sequence[ast.AST]) -> bool:
     )
 
 
-def _selected_in_side(around: Sequence[ast.AST]) -> tuple[str, str, str] | None:
-    """``x[m]``, ``x`` and ``m``, where a side of a branch selects by the mask that its test asks for."""
+def _selected_in_side(around: Sequence[ast.AST]) -> tuple[str, str, str, str] | None:
+    """``x[m]``, ``x``, ``m`` and the side of a branch that selects by the mask that its test asks for."""
     branch = next((node for node in reversed(around) if isinstance(node, ast.If | ast.IfExp)), None)
     if branch is None or (branch.test not in around and branch is not around[-1]):
         return None
     asked = asked_mask(branch.test)
     sides = [branch.body, branch.orelse] if isinstance(branch, ast.IfExp) else [*branch.body, *branch.orelse]
-    for node in (part for side in sides for part in ast.walk(side)):
+    for side, node in ((one, part) for one in sides for part in ast.walk(one)):
         match node:
             case ast.Subscript(of, chosen, ast.Load()) if asked and ast.unparse(chosen) == asked[0]:
-                return ast.unparse(node), ast.unparse(of), asked[0]
+                return ast.unparse(node), ast.unparse(of), asked[0], ast.unparse(side)
     return None
 
 

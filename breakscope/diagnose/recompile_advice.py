@@ -745,8 +745,8 @@ def _always_constant(guard: Guard, does: Taken) -> str | None:
     name = guard.source or "the value"
     if _INDEX.search(guard.expression) and "___from_numpy" in guard.expression:
         return (
-            f"make {name} one of Python's numbers where it is made, with float(…) or int(…), outside of what is"
-            " compiled: one of numpy's is a constant of the code"
+            f"make {name} one of Python's numbers where it is made, with float(…) or int(…), outside of what"
+            " is compiled: one of numpy's is a constant of the code"
         )
     if _INDEX.search(guard.expression):
         return (

@@ -399,6 +399,8 @@ def _of_selection(ends: Sequence[End], around: Sequence[ast.AST], value: str) ->
     of = mask = ""
     if shape == "stored" and not _keeps_to_mask(innermost, end):
         shape = "selected"
+    if shape == "returned" and any(_is_computed_with(end, around) for end in ends):
+        shape = "selected"
     match innermost:
         case ast.Subscript(base, ast.Tuple([chosen, *_])) if shape == "stored" and ast.unparse(chosen) in map(
             ast.unparse, _stored_at(end)
@@ -448,6 +450,17 @@ def _of_selection(ends: Sequence[End], around: Sequence[ast.AST], value: str) ->
         taken_too=tuple(sorted(too))[:_MOST_ALSO],
         besides=tuple(sorted(besides - too))[:_MOST_ALSO],
     )
+
+
+def _is_computed_with(end: End, around: Sequence[ast.AST]) -> bool:
+    """Whether more is returned than what a mask selects: something that is made of it."""
+    if end.kind not in ("returned", "kept"):
+        return False
+    own = uses.targets(uses.statement(around))
+    statement = uses.statement(end.way)
+    inside = end.way[end.way.index(statement) :] if statement in end.way else end.way
+    is_made = any(isinstance(node, ast.BinOp | ast.Compare) for node in inside)
+    return is_made or (bool(own) and end.name != "" and end.name not in own)
 
 
 def _selected_besides(mask: str, around: Sequence[ast.AST]) -> set[int]:

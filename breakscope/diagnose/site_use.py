@@ -187,7 +187,7 @@ class Seen:
         is_hook: whether its function is registered as a hook of a module.
         caught: the line of the handler in the same function that catches what is raised there; else 0.
         packed: whether a call at it is given what a ``pack_`` function made.
-        side: what a side of its branch selects by a mask, what it selects from and the mask, as source.
+        side: what a side of its branch selects by a mask, what it selects from, the mask and the side.
     """
 
     fewer: int | None = None
@@ -197,5 +197,5 @@ class Seen:
     picked: tuple[str, Literal["tensor", "numbers", "python"]] | None = None
     is_hook: bool = False
     caught: int = 0
-    side: tuple[str, str, str] | None = None
+    side: tuple[str, str, str, str] | None = None
     packed: bool = False

@@ -969,12 +969,31 @@ def test_a_message_is_written_before_the_call_where_all_of_it_is_known_there(
 def test_the_selection_in_a_side_is_found_by_the_mask_that_its_branch_asks_for(tmp_path: Path) -> None:
     file = tmp_path / "script.py"
     for body, side in (
-        ("y = r[m].median() if [[m.any()]] else 1.0", ("r[m]", "r", "m")),
-        ("if [[(m > 0).sum() > 0]]:\n    y = f(r[m > 0])", ("r[m > 0]", "r", "m > 0")),
+        ("y = r[m].median() if [[m.any()]] else 1.0", ("r[m]", "r", "m", "r[m].median()")),
+        ("if [[(m > 0).sum() > 0]]:\n    y = f(r[m > 0])", ("r[m > 0]", "r", "m > 0", "y = f(r[m > 0])")),
         ("y = r[k].median() if [[m.any()]] else 1.0", None),
     ):
         place = marked(file, body)
         assert reach.seen(Sources(), str(file), place, Use("branch")).side == side
+
+
+def test_what_is_computed_with_what_a_mask_selects_is_not_only_returned(tmp_path: Path) -> None:
+    for body, shape in (
+        ("y = [[x[seen]]]\n    return y, 2", "returned"),
+        ("y = [[y[seen]]]\n    r = y - mean\n    return mean + r", "selected"),
+        ("return [[x[seen]]] * 2", "selected"),
+    ):
+        place = marked(tmp_path / "script.py", f"def f(x, y, seen, mean):\n    {body}\n")
+        use = use_of(Sources(), str(tmp_path / "script.py"), place, place[0], code="BS105")
+        assert use.shape == shape
+
+
+def test_a_name_that_was_a_number_of_numpys_and_of_pythons_is_numpys(tmp_path: Path) -> None:
+    file = tmp_path / "script.py"
+    place = marked(file, "def f(b):\n    return [[math.sqrt(b)]]\n")
+    kinds = ("numpy array", "numpy float64", "float")
+    sources = Sources([(str(file), place[0], {"b": kind}) for kind in kinds])
+    assert reach.seen(sources, str(file), place, Use("math")).numpy == ("b", "")
 
 
 def test_a_number_is_not_drawn_by_what_comes_after_it(tmp_path: Path) -> None:
