@@ -121,7 +121,8 @@ def _with_others(made: Sequence[Finding], again: Sequence[_Again]) -> list[Findi
             for one in made
             if one.location == finding.location and one.caused_by is None and _stays(one.guard) and one.guard
         ]
-        names = list(dict.fromkeys(name for name in others if name is not None))[:_MOST_NAMED]
+        own = finding.guard.source if finding.guard is not None else None
+        names = list(dict.fromkeys(name for name in others if name not in (None, own)))[:_MOST_NAMED]
         if not names:
             return finding
         named = listed(names)
@@ -535,7 +536,7 @@ def _of_size(root: _Again, members: Sequence[_Again], places: Places) -> str:
         if _is_as_large(member):
             came = (*came, *(member.finding.guard.values if member.finding.guard else ()))
     functions = len({_function(member) for member in members})
-    every = [what_it_does(member.cause, places) for member in (root, *members)]
+    every = [what_it_does(member.cause, places, member.origin) for member in (root, *members)]
     does = replace(every[0], ends=tuple(dict.fromkeys(end for one in every for end in one.ends)))
     return of_group(seen, together(seen), functions, list(dict.fromkeys(came)), does)
 

@@ -65,6 +65,7 @@ class Origin:
         equal: sizes that were as large as the first of ``sizes`` at the first call, and did not go with it.
         rivals: sizes that the guard's value can come of as well as of the first of ``sizes``.
         used: names that the scope of the call uses.
+        alike: (name in the function, dimension) of arguments that changed as the first of ``sizes`` did.
     """
 
     direct: bool
@@ -83,6 +84,7 @@ class Origin:
     equal: tuple[str, ...] = ()
     rivals: tuple[Size, ...] = ()
     used: frozenset[str] = frozenset()
+    alike: tuple[tuple[str, int], ...] = ()
 
 
 def origin(found: Collected, old: str | None, new: str | None, guard: Guard, places: Places) -> Origin | None:
@@ -125,6 +127,7 @@ def origin(found: Collected, old: str | None, new: str | None, guard: Guard, pla
         equal=tuple(_equal(sizes[0], _compared(_first(found, second)), after, names)) if sizes else (),
         rivals=tuple(_rivals(sizes, guard)) if guarded is None else (),
         used=_used(second.get("caller"), places),
+        alike=tuple(_alike(sizes, second["origins"])),
         within=tuple((one["file"], one["line"], one["name"]) for one in second.get("within", ())),
         by=by,
         caller=caller,
@@ -137,6 +140,12 @@ def origin(found: Collected, old: str | None, new: str | None, guard: Guard, pla
             dict.fromkeys(names.of(path)[0] for path, (kind, _) in after.items() if kind == "object")
         ),
     )
+
+
+def _alike(sizes: Sequence[Size], origins: Mapping[str, str]) -> Iterator[tuple[str, int]]:
+    for size in sizes:
+        if (size.old, size.new) == (sizes[0].old, sizes[0].new):
+            yield from ((name, size.dimension) for name, path in origins.items() if path == size.path)
 
 
 def together(seen: Origin) -> list[Size]:

@@ -11,7 +11,7 @@ from breakscope.diagnose.collect import Collected, FrameRef, Recompile
 from breakscope.diagnose.guard_paths import of_strides, placeless
 from breakscope.diagnose.guard_uses import Taken, taken
 from breakscope.diagnose.guards import GuardFailure
-from breakscope.diagnose.origins import origin
+from breakscope.diagnose.origins import Origin, origin
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.recompile_advice import advice
 from breakscope.diagnose.records import RawFrame
@@ -60,7 +60,7 @@ def causes(found: Collected, places: Places) -> tuple[list[Cause], list[Recompil
             if item.frame.resumed
             else item.frame.name
         )
-        failed = _by_new_size(found, item, versions.nearest(_read(item, name)), places)
+        failed = _by_new_size(found, item, versions.nearest(_read(item, name), item.compile_id), places)
         failure, guard = failed[0]
         key = (_defined(item.frame, places), *guards.finding_key(guard, item.frame.name))
         cause = grouped.get(key)
@@ -109,11 +109,18 @@ class _Versions:
     def __init__(self) -> None:
         self._made_for: dict[tuple[object, ...], str | None] = {}
 
-    def nearest(self, failed: list[tuple[GuardFailure, Guard]]) -> list[tuple[GuardFailure, Guard]]:
-        """The failed guards, those first of versions that were made for what the latest one lacks."""
+    def nearest(
+        self, failed: list[tuple[GuardFailure, Guard]], made: str | None
+    ) -> list[tuple[GuardFailure, Guard]]:
+        """The failed guards, those first of versions that were made for what the latest one lacks.
+
+        Args:
+            made: the version that is compiled now, for the values at which the others failed.
+        """
         for failure, guard in failed:
             if guard.source is not None:
                 self._made_for[failure.compile_id, *_about(guard)] = guard.expected
+                self._made_for.setdefault((made, *_about(guard)), guard.actual)
         lacks = failed[0][1]
 
         def fits(one: tuple[GuardFailure, Guard]) -> bool:
@@ -256,7 +263,7 @@ def _advice(found: Collected, cause: Cause, places: Places) -> str:
     """What to do, led back to the outermost calls: of its first recompile, and of what did not fit."""
     first = (cause.recompiles or cause.refused)[0]
     seen = origin(found, cause.failure.compile_id, first.compile_id, cause.guard, places)
-    does = what_it_does(cause, places)
+    does = what_it_does(cause, places, seen)
     times = len(cause.recompiles) + len(cause.refused)
     said = advice(cause.guard, seen, times, does, side=_side(cause))
     if cause.frame.file.endswith("external_utils.py"):
@@ -300,11 +307,22 @@ _RANGES = (
 )
 
 
-def what_it_does(cause: Cause, places: Places) -> Taken:
-    """What the functions at work, the compiled one and those inlined, do with the guarded value."""
+def what_it_does(cause: Cause, places: Places, seen: Origin | None = None) -> Taken:
+    """What the functions at work, the compiled one and those inlined, do with the guarded value.
+
+    A loop over one argument has all compiled again that is as long: the guard may be on any of them.
+    """
     stack = [(frame.file, frame.line) for frame in cause.failure.user_stack]
-    at_work = dict.fromkeys([(cause.frame.file, cause.frame.line), *stack])
-    return taken(places.sources, cause.guard, list(at_work))
+    at_work = list(dict.fromkeys([(cause.frame.file, cause.frame.line), *stack]))
+    does = taken(places.sources, cause.guard, at_work)
+    alike = seen.alike if seen is not None and seen.direct and cause.guard.cause == "size" else ()
+    for name, dimension in alike:
+        if does.is_range or does.as_number or name == cause.guard.source:
+            continue
+        other = taken(places.sources, replace(cause.guard, source=name, dimension=dimension), at_work[:1])
+        if other.is_range or other.as_number:
+            does = replace(does, ends=(*does.ends, *other.ends))
+    return does
 
 
 def limits(found: Collected, causes_found: list[Cause], places: Places) -> list[Finding]:

@@ -458,6 +458,53 @@ def test_a_batch_as_large_as_a_layer_is_no_size_that_torch_takes_for_the_same(sc
     assert not any("as large at the first call, and dynamic=True takes" in one for one in advice)
 
 
+KINDS = """
+    import torch, torch.nn.functional as F
+
+    @torch.compile
+    def loss_of(out, y, weights, kind):
+        loss = F.mse_loss(out[:, :1], y) if y.dtype == torch.float32 else F.cross_entropy(out, y)
+        return loss * weights[kind]
+
+    for w, n, kind in ((.5, 4, "a"), (.5, 4, "b"), (.5, 4, "a"), (.5, 3, "b"), (.6, 4, "a"), (.6, 4, "b")):
+        y = torch.randn(n, 1) if kind == "a" else torch.randint(0, 3, (n,))
+        loss_of(torch.randn(n, 3), y, {"a": 1.0, "b": w}, kind)
+"""
+
+
+@torch
+def test_a_recompile_is_that_of_the_version_for_the_same_kind_not_of_the_one_used_last(scan: Scan) -> None:
+    report = scan(KINDS)
+    again = {(one.code, one.guard.source): one.counts.occurrences for one in report.findings}
+    assert again == {("BS203", "y"): 1, ("BS201", "y"): 1, ("BS207", "weights['b']"): 1}
+    (size,) = coded(report, "BS201")
+    assert "Where y changed at the same call" not in str(size.advice)
+
+
+UNROLLED = """
+    import torch
+
+    @torch.compile
+    def gains(rewards, values, dones):
+        kept, g = torch.zeros_like(rewards), 0.0
+        for t in reversed(range(rewards.shape[0])):
+            g = rewards[t] + 0.9 * (1.0 - dones[t].float()) * g
+            kept[t] = g
+        return kept + values
+
+    for n in (8, 10, 12):
+        r, v, d = torch.randn(n, 5), torch.randn(n, 5), torch.rand(n, 5) < 0.1
+        gains(r, v, d)
+"""
+
+
+@torch
+def test_a_loop_over_another_argument_that_is_as_long_is_what_is_unrolled(scan: Scan) -> None:
+    (size,) = (one for one in causes(scan(UNROLLED)) if one.code == "BS201")
+    assert "a loop (line 7)" in str(size.advice)
+    assert "maybe_mark_dynamic" not in str(size.advice)
+
+
 HOOKED = """
     import numpy as np, torch
 
