@@ -593,7 +593,11 @@ def _of_draw(site: Site) -> str | None:
     if site.turns and (was_drawn or re.search(r"\brandom\.\w+\(", site.expression)):
         return break_words.DRAWS.format(turns=site.turns)
     if was_drawn:
-        return "Draw the number in the caller and pass it in, a graph for each that comes."
+        return (
+            "Draw the number in the caller and pass it in: after the second one torch makes it symbolic, but"
+            " where the code branches on it, loops over it or picks from a list with it there is a graph for"
+            " each."
+        )
     if site.shape == "size" or _is_one_number(site) or re.search(r"\brand(int|range)\(", site.expression):
         return "Draw the number in the caller and pass it in."
     return None

@@ -185,6 +185,10 @@ def taken(sources: Sources, guard: Guard, at_work: Sequence[tuple[str, int]]) ->
     """
     ways = [way for file, line in at_work if (way := _way(sources, file, line))]
     found = [end for at, way in enumerate(ways) for end in _ends(guard, way, inlined=at > 0)]
+    if (guard.source or "").startswith("self."):
+        found += [
+            end for way in ways[:1] for called in _called(way) for end in _ends(guard, called, inlined=False)
+        ]
     every = [*ways, *_others(ways, guard)]
     fills = not ways or any(_fills(way, guard.source or "") for way in every)
     return Taken(
@@ -200,6 +204,26 @@ def taken(sources: Sources, guard: Guard, at_work: Sequence[tuple[str, int]]) ->
         set_by=_set_by(ways, guard.source or ""),
         made=_made(ways[0], guard.source or "") if ways and guard.resumed else 0,
     )
+
+
+def _called(way: Sequence[ast.AST], depth: int = 0) -> Iterator[tuple[ast.AST, ...]]:
+    """The methods of its own class that a method calls, with what is around them."""
+    *around, function = way
+    owner = next((node for node in reversed(around) if isinstance(node, ast.ClassDef)), None)
+    names = {
+        node.func.attr
+        for node in ast.walk(function)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _is_self(node.func.value)
+    }
+    for method in owner.body if owner is not None else ():
+        if isinstance(method, ast.FunctionDef) and method.name in names and method is not function:
+            yield (*around, method)
+            if depth < _DEEP:
+                yield from _called((*around, method), depth + 1)
+
+
+def _is_self(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and node.id == "self"
 
 
 def _others(ways: Sequence[Sequence[ast.AST]], guard: Guard) -> list[tuple[ast.AST, ...]]:
@@ -264,7 +288,19 @@ def _grows(function: ast.AST, name: str) -> bool:
                 return True
             case [_, ast.AugAssign(), _]:
                 return True
-    return False
+    return _adds_to_item(function, name)
+
+
+def _adds_to_item(function: ast.AST, name: str) -> bool:
+    """Whether more is put behind an item, under whatever key: ``times.setdefault(name, []).append(t)``."""
+    item = re.compile(rf"{re.escape(name.partition('[')[0])}(\[|\.setdefault\()")
+    return "[" in name and any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("append", "extend")
+        and item.match(ast.unparse(node.func.value)) is not None
+        for node in ast.walk(function)
+    )
 
 
 def _set_by(ways: Sequence[Sequence[ast.AST]], name: str) -> str:
@@ -330,7 +366,7 @@ def _fills(way: Sequence[ast.AST], name: str, depth: int = 0) -> bool:
                     return True
             case [_, ast.Subscript(ctx=ast.Store()), _]:
                 return True
-    return False
+    return _adds_to_item(way[-1], name)
 
 
 def _uses_before(function: ast.AST, name: str) -> Iterator[tuple[ast.AST, ...]]:

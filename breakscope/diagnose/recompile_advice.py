@@ -76,6 +76,12 @@ def advice(
             "a backward() that is run with create_graph=True and one without are two graphs, which is normal,"
             " made once"
         )
+    elif guard.cause == "global_state" and "grad_mode" in (guard.source or "") and _is_within_one(origin):
+        text = (
+            f"one graph with gradients and one without is normal and made once: the call{_at(origin)} runs"
+            " this code in both modes, as under a torch.no_grad() of its own, and it is compiled by itself"
+            " there: to save one, repair the break that makes it a compile of its own"
+        )
     elif guard.cause == "global_state" and "grad_mode" in (guard.source or ""):
         text = (
             f"one graph with gradients and one without is normal and made once: the call{_at(origin)} came"
@@ -98,6 +104,10 @@ def advice(
 
 def _counts(guard: Guard) -> bool:
     return (guard.expected or "").lstrip("-").isdecimal()
+
+
+def _is_within_one(origin: Origin | None) -> bool:
+    return origin is not None and origin.same_call
 
 
 def _is_sized(guard: Guard) -> bool:
@@ -1142,7 +1152,9 @@ def _filled(guard: Guard, does: Taken) -> str | None:
             " in one way"
         )
     is_own = (
-        guard.cause == "container" and _GLOBAL.search(guard.expression) and "item" in (guard.actual or "")
+        guard.cause == "container"
+        and _GLOBAL.search(guard.expression)
+        and any("item" in value for value in (guard.actual or "", *guard.values[1:]))
     )
     if is_own and does.fills and does.grows and len(guard.values) > 1 and guard.expected != "0 items":
         return (

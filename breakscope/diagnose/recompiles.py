@@ -394,13 +394,38 @@ def _limit(
 
 
 def _limit_advice(found: Collected, used: list[Cause], places: Places) -> str:
-    """What to do about the guard that used up most of the limit."""
+    """What to do about the guard that used up most of the limit, or about all where none did."""
     if not used:
         return catalog.entry("BS303").fix
-    most = max(used, key=lambda cause: len(cause.recompiles) + len(cause.refused))
-    others = f" {len(used) - 1} more guards took part." if len(used) > 1 else ""
-    text = _advice(found, most, places).rstrip(".")
+    used = sorted(used, key=_versions_for, reverse=True)
+    if _versions_for(used[0]) * 2 <= sum(map(_versions_for, used)) and len(used) > _FEW:
+        named = ", ".join(f"{_about_guard(cause.guard)} ({_versions_for(cause)})" for cause in used[:_NAMED])
+        more = f" and {len(used) - _NAMED} more" * (len(used) > _NAMED)
+        return (
+            f"No one guard used it up: {named}{more} did, with as many recompiles each. Each has a finding of"
+            " its own that says what to do; where all of that is meant, raise"
+            " torch._dynamo.config.recompile_limit."
+        )
+    others = ""
+    if len(used) > 1:
+        others = f" {len(used) - 1} more guard{'s' * (len(used) > 2)} took part."
+    text = _advice(found, used[0], places).rstrip(".")
     return f"{text}.{others} A higher torch._dynamo.config.recompile_limit helps where the versions are few."
+
+
+_FEW = 2  # guards of which one is told alone
+_NAMED = 4
+
+
+def _versions_for(cause: Cause) -> int:
+    return len(cause.recompiles) + len(cause.refused)
+
+
+def _about_guard(guard: Guard) -> str:
+    """What differed, without for what it was compiled: ``dimension 0 of x``, ``type of cache``."""
+    if guard.cause == "size" and guard.dimension is not None:
+        return f"dimension {guard.dimension} of {guard.source}"
+    return guards.describe(guard).partition(": ")[0] if guard.cause != "global_state" else str(guard.source)
 
 
 def _code(frame: FrameRef) -> tuple[str, str, int]:
