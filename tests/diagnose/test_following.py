@@ -505,6 +505,32 @@ def test_a_loop_over_another_argument_that_is_as_long_is_what_is_unrolled(scan: 
     assert "maybe_mark_dynamic" not in str(size.advice)
 
 
+MIXED = """
+    import torch
+
+    torch._dynamo.config.recompile_limit = 3
+
+    @torch.compile
+    def f(x):
+        return x * 2
+
+    f(torch.ones(3))
+    with torch.no_grad():
+        f(torch.ones(3))
+    for x in (torch.ones(3).int(), torch.ones(2, 3), torch.ones(2, 3, 4), torch.ones(3).double()):
+        f(x)
+"""
+
+
+@torch
+def test_a_limit_that_no_one_guard_used_up_names_them_all(scan: Scan) -> None:
+    (limit,) = coded(scan(MIXED), "BS303")
+    said = str(limit.advice)
+    assert said.startswith("No one guard used it up: ")
+    assert "grad_mode (1)" in said
+    assert "dtype of x (" in said
+
+
 HOOKED = """
     import numpy as np, torch
 

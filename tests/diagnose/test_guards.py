@@ -629,6 +629,31 @@ def test_dynamic_is_not_said_to_save_what_equal_sizes_or_a_branch_have_compiled(
     assert "; a branch (line 2) asks for the size, and each side is compiled apart; or pad" in said
 
 
+def test_a_counter_is_followed_into_the_methods_that_are_called(tmp_path: Path) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(
+        "class Net(nn.Module):\n    def forward(self, x):\n        return x * self.rate()\n"
+        "    def rate(self):\n        return math.cos(self.steps)\n"
+    )
+    guard = replace(classify(read("self.steps == 0"), function="forward"), source="self.steps")
+    assert taken(Sources(), guard, [(str(file), 2)]).needs == "a function of math (line 5)"
+
+
+def test_a_list_that_grows_under_any_key_is_no_list_to_keep_the_same(tmp_path: Path) -> None:
+    file = tmp_path / "net.py"
+    guard = replace(classify(read("len(G['TIMES']['f']) == 2"), function="f"), source="TIMES['f']")
+    for body, grows in (("TIMES.setdefault(name, []).append(t)", True), ("return TIMES[name][0]", False)):
+        file.write_text(f"def f(name, t):\n    {body}\n")
+        does = taken(Sources(), guard, [(str(file), 1)])
+        assert (does.fills, does.grows) == (grows, grows)
+
+
+def test_two_modes_in_one_call_are_not_told_as_two_calls() -> None:
+    guard = classify(read("GLOBAL_STATE changed: grad_mode "), function="f")
+    assert "runs this code in both modes" in advice(guard, sized(same_call=True), 1)
+    assert "came in the other mode" in advice(guard, sized(), 1)
+
+
 def test_a_list_that_is_as_long_as_a_size_is_made_for_each(tmp_path: Path) -> None:
     size, guard = Size("x", 0, 2, 3), of_size("x", "2", "3")
     source = (
