@@ -192,7 +192,11 @@ def _same_expression(sites: Sequence[Finding]) -> Iterable[Finding]:
                 if (told := _read_around(site, other)) is not None:
                     yield told
                 break
-            if at != number and (_is_met_by_caller(site, other) or _is_comprehension_of(site, other)):
+            if at != number and (
+                _is_met_by_caller(site, other)
+                or _is_comprehension_of(site, other)
+                or _lists_what_was_found(site, other)
+            ):
                 yield _follows(site, other)
                 break
             if at != number and (
@@ -321,6 +325,18 @@ def _takes_what_was_read(site: Finding, other: Finding) -> bool:
     if not same or site.code != "BS111" or other.code not in ("BS102", "BS103") or read is None:
         return False
     return re.search(rf"\b{read['name']}\b", place.source or "") is not None
+
+
+def _lists_what_was_found(site: Finding, other: Finding) -> bool:
+    """Whether it makes a list of the different values that another break finds: ``present.tolist()``."""
+    place, found = site.location, _DIFFERENT.match(other.location.source or "")
+    same = (place.file, place.function) == (other.location.file, other.location.function)
+    if not same or site.code != "BS102" or other.code != "BS105" or found is None:
+        return False
+    return re.search(rf"\b{found['name']}\.tolist\(\)", place.source or "") is not None
+
+
+_DIFFERENT = re.compile(r"\s*(?P<name>\w+) = .*\bunique\(")
 
 
 def _is_met_by_caller(site: Finding, other: Finding) -> bool:

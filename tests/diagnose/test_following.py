@@ -531,6 +531,32 @@ def test_a_limit_that_no_one_guard_used_up_names_them_all(scan: Scan) -> None:
     assert "dtype of x (" in said
 
 
+DIFFERENT = """
+    import torch
+
+    @torch.compile
+    def dice(out, y):
+        total = 0.0
+        present = torch.unique(y)
+        for c in present.tolist():
+            if c == 2:
+                continue
+            total = total + (out[:, c] * (y == c)).sum()
+        return total
+
+    dice(torch.randn(4, 3), torch.tensor([0, 1, 2, 1]))
+"""
+
+
+@torch
+def test_a_list_of_different_values_goes_with_what_finds_them(scan: Scan) -> None:
+    report = scan(DIFFERENT)
+    (listed,) = coded(report, "BS102")
+    (found,) = coded(report, "BS105")
+    assert listed.caused_by == found.fingerprint
+    assert "do what is said there" in str(listed.advice)
+
+
 HOOKED = """
     import numpy as np, torch
 
