@@ -61,7 +61,7 @@ def advice(
     elif _is_sized(guard):
         text = _size(guard, origin, does)
     elif guard.cause in ("int_value", "float_value", "constant_value"):
-        text = _value(guard, origin, times, does) if side is None else _side(guard, side)
+        text = _value(guard, origin, times, does) if side is None else _side(guard, side, does.made)
     elif guard.cause == "module_attribute":
         text = _attribute(guard, times, does)
     elif guard.cause == "global_state" and {"grad_mode", "autocast"} <= set(
@@ -739,15 +739,20 @@ _ALONE = "repair the break because of which it is compiled on its own"
 _CONSTANTS = "a range, a branch, an index of a list, a number of pieces, arithmetic with an array of numpy's"
 
 
-def _side(guard: Guard, side: str) -> str:
-    """Of a number that is symbolic, and that a branch or an index asks for."""
+def _side(guard: Guard, side: str, made: int) -> str:
+    """Of a number that is symbolic, and that a branch or an index asks for; ``made``: the line, if here."""
+    asks = (
+        f"the code asks whether {side} (a branch, or the bounds of an index), and torch compiles each side of"
+        f" that, not each value of {guard.source}: that is made once, and normal."
+    )
+    if made:
+        return (
+            f"{asks} {guard.source} is made here (line {made}), and a graph break hands it on: to save one"
+            " side, test in the caller what it is made of, and pass a bool"
+        )
     own = guard.cause == "int_value" and not re.search(r"[<>]", guard.expected or "")
     second = f"; or {_BY_REMEDY}" if own else ""
-    return (
-        f"the code asks whether {side} (a branch, or the bounds of an index), and torch compiles each side of"
-        f" that, not each value of {guard.source}: that is made once, and normal. To save one side, test in"
-        f" the caller, and compile a function for each{second}"
-    )
+    return f"{asks} To save one side, test in the caller, and compile a function for each{second}"
 
 
 def _always_constant(guard: Guard, does: Taken) -> str | None:
