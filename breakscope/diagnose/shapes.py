@@ -161,6 +161,10 @@ def _in_loops(use: Use, around: Sequence[ast.AST], callers: Sequence[Sequence[as
         return replace(use, shape="neighbours")
     if use.shape in (*_PYTHONS, "returned") and code != "BS105" and loops.of_backtrace(around):
         return replace(use, shape="backtrace")
+    if use.shape == "loop" and code == "BS105":  # over what was found: Python's own work alone, or more
+        found = (loops.of_bookkeeping(end.way, ()) for end in becomes.ends(around, callers))
+        loop = next(filter(None, found), None)
+        return use if loop is None else replace(use, shape="books", taker=_short(loop), line=loop.lineno)
     if use.shape not in _PYTHONS or code == "BS105":
         return use
     if use.shape != "check" and (table := loops.of_tallies(around)):

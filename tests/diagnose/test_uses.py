@@ -977,6 +977,17 @@ def test_the_selection_in_a_side_is_found_by_the_mask_that_its_branch_asks_for(t
         assert reach.seen(Sources(), str(file), place, Use("branch")).side == side
 
 
+def test_a_loop_over_positions_that_only_keeps_books_is_for_the_caller(tmp_path: Path) -> None:
+    for body, shape in (
+        ("for d in dead.tolist():\n        seen[d] = seen.get(d, 0) + 1\n    return len(dead)", "books"),
+        ("for d in dead.tolist():\n        x = x * 2 + d\n    return x", "loop"),
+    ):
+        found = f"def f(x, size):\n    dead = [[(size < 3).nonzero()]].squeeze(-1)\n    {body}\n"
+        place = marked(tmp_path / "script.py", found)
+        use = use_of(Sources(), str(tmp_path / "script.py"), place, place[0], code="BS105")
+        assert use.shape == shape
+
+
 def test_what_is_computed_with_what_a_mask_selects_is_not_only_returned(tmp_path: Path) -> None:
     for body, shape in (
         ("y = [[x[seen]]]\n    return y, 2", "returned"),
