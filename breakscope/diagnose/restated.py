@@ -275,9 +275,23 @@ def reduced(selection: ast.AST, name: str, taker: ast.AST | None) -> str:
             return ""
     if isinstance(chosen, ast.Tuple):
         return ""
+    if any(part is selection for part in ast.walk(of)):  # it is reduced where it is selected
+        whole = _Whole(selection, base).visit(copy.deepcopy(of, {id(selection): selection}))
+        is_by_element = isinstance(whole, ast.expr) and is_elementwise(whole)
+        return _short(ast.unparse(whole)) if is_by_element else ""
     if not name or not is_elementwise(of) or name not in loops.names(of):
         return ""
     return _short(ast.unparse(_Renamed(name, base).visit(copy.deepcopy(of))))
+
+
+class _Whole(ast.NodeTransformer):
+    """Puts what is selected from in the place of a selection, which a copy of the rest has kept as it is."""
+
+    def __init__(self, selection: ast.AST, base: ast.expr) -> None:
+        self._selection, self._base = selection, base
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        return self._base if node is self._selection else super().visit(node)
 
 
 class _Renamed(ast.NodeTransformer):

@@ -434,6 +434,7 @@ def _of_selection(ends: Sequence[End], around: Sequence[ast.AST], value: str) ->
     if shape == "reduced" and end is not None and not _takes(end, around):
         statement = uses.statement(around)
         is_it = isinstance(statement, ast.Assign) and uses.given(statement, end.name) is innermost
+        is_it = is_it or any(part is innermost for part in ast.walk(end.taker or ast.Module([], [])))
         # What is reduced was made of it, or of what was made of it.
         of = restated.reduced(innermost, end.name, end.taker) if is_it else end.name
     ascending = shape == "ranked" and end is not None and _ascends(end)

@@ -988,6 +988,17 @@ def test_a_loop_over_positions_that_only_keeps_books_is_for_the_caller(tmp_path:
         assert use.shape == shape
 
 
+def test_what_is_reduced_where_it_is_selected_is_told_of_all_elements(tmp_path: Path) -> None:
+    for body, of in (
+        ("return (1 - [[near[same]]]).mean()", "1 - near"),
+        ("return ([[near[same]]].exp() * 2).sum()", "near.exp() * 2"),
+        ("return self.net([[near[same]]]).sum()", ""),
+    ):
+        place = marked(tmp_path / "script.py", f"def f(near, same):\n    {body}\n")
+        use = use_of(Sources(), str(tmp_path / "script.py"), place, place[0], code="BS105")
+        assert (use.shape, use.of) == ("reduced", of)
+
+
 def test_what_is_computed_with_what_a_mask_selects_is_not_only_returned(tmp_path: Path) -> None:
     for body, shape in (
         ("y = [[x[seen]]]\n    return y, 2", "returned"),
