@@ -153,6 +153,16 @@ BY_MODULE = {
 # What holds wherever the line is: (codes, what the record says, the advice). First match wins.
 BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (
+        ("BS190", "BS191"),
+        r"SymIntArrayRef expected to contain only concrete integers",
+        (
+            "An operation here takes sizes as plain numbers, and one has become symbolic, as torch.randn has"
+            " it with generator=, be that None: leave out generator= where it is None; or put"
+            " torch.compiler.disable on the function that holds the line (in a library, on its name in the"
+            " module that calls it); or pass dynamic=False to torch.compile, a graph for each size."
+        ),
+    ),
+    (
         ("BS107", "BS190", "BS191"),
         # The second is how torch wraps nn.Module.__init__ while it traces.
         r"Uninitialized nn\.Module|`[\w.<>]*patched_init`",

@@ -222,6 +222,18 @@ def _called(way: Sequence[ast.AST], depth: int = 0) -> Iterator[tuple[ast.AST, .
                 yield from _called((*around, method), depth + 1)
 
 
+def _properties(way: Sequence[ast.AST], name: str) -> Iterator[str]:
+    """The properties of its own class that only give an attribute: ``self.step`` of ``self._step``."""
+    owner = next((node for node in reversed(way[:-1]) if isinstance(node, ast.ClassDef)), None)
+    for method in owner.body if owner is not None else ():
+        match method:
+            case ast.FunctionDef(body=[*_, ast.Return(value)]) if "property" in map(
+                ast.unparse, method.decorator_list
+            ):
+                if value is not None and ast.unparse(value) == name:
+                    yield f"self.{method.name}"
+
+
 def _is_self(node: ast.AST) -> bool:
     return isinstance(node, ast.Name) and node.id == "self"
 
@@ -408,7 +420,7 @@ def _ends(guard: Guard, way: Sequence[ast.AST], *, inlined: bool) -> Iterator[En
         return
     last = re.search(r"(\w+)$", guard.source)
     attribute = {f"self.{last[1]}", last[1]} if last and inlined else set()
-    for name in sorted({guard.source} | attribute):
+    for name in sorted({guard.source, *_properties(way, guard.source)} | attribute):
         yield from becomes.ends_of(way, name)
 
 
@@ -455,6 +467,14 @@ def _is_run_over_in_parts(use: Sequence[ast.AST], dimension: int) -> bool:
 
 
 def _is_plain_class(way: Sequence[ast.AST]) -> bool:
-    """Whether the class of a method has no bases, so that its object is no nn.Module."""
+    """Whether the class of a method is no nn.Module: it has no bases, or none that is called like one.
+
+    A class of a library may take its bases from other files. One that has no ``forward`` and is made of
+    mixins is a scheduler, a tokenizer, a configuration.
+    """
     owner = next((node for node in reversed(way) if isinstance(node, ast.ClassDef)), None)
-    return owner is not None and all(ast.unparse(base) == "object" for base in owner.bases)
+    if owner is None:
+        return False
+    bases = [ast.unparse(base) for base in owner.bases]
+    has_forward = any(isinstance(one, ast.FunctionDef) and one.name == "forward" for one in owner.body)
+    return not has_forward and all(base == "object" or base.endswith("Mixin") for base in bases)

@@ -107,7 +107,10 @@ def _counts(guard: Guard) -> bool:
 
 
 def _is_within_one(origin: Origin | None) -> bool:
-    return origin is not None and origin.same_call
+    """Whether the code itself changes the mode: in one call, or between two that came in the same one."""
+    return origin is not None and (
+        origin.same_call or (bool(origin.where) and "grad mode" not in origin.modes)
+    )
 
 
 def _is_sized(guard: Guard) -> bool:

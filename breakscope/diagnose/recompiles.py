@@ -150,6 +150,7 @@ _CHOOSING = (
     "type",
     "dtype",
     "requires_grad",
+    "container",
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,7 +15,7 @@ _MOST_PLACES = 4
 def alike_layers(module: nn.Module) -> list[dict[str, Any]]:
     """The containers of a module that hold nothing but layers alike, the outermost of each branch.
 
-    Alike are layers of one class whose parameters and inner modules are the same but for their values. A
+    Alike are layers of one class whose parameters, inner modules and numbers are the same but for values. A
     layer without modules of its own is too small to be compiled by itself.
     """
     return [
@@ -48,7 +49,23 @@ def _alike(layers: list[nn.Module]) -> bool:
 
 def _structure(layer: nn.Module) -> tuple[Any, ...]:
     parameters = ((name, tuple(value.shape), value.dtype) for name, value in layer.named_parameters())
-    return type(layer), tuple(parameters), tuple((name, type(one)) for name, one in layer.named_modules())
+    modules = tuple((name, type(one), _numbers(one)) for name, one in layer.named_modules())
+    return type(layer), tuple(parameters), modules
+
+
+def _numbers(module: nn.Module) -> tuple[tuple[str, Any], ...]:
+    """What a module keeps of Python's numbers and texts, which compiled code that reads them is made for.
+
+    Where a layer stands is kept for a cache, and read by few.
+    """
+    return tuple(
+        (name, value)
+        for name, value in vars(module).items()
+        if type(value) in (bool, int, float, str) and not _PLACE.search(name)
+    )
+
+
+_PLACE = re.compile(r"(^|_)(idx|index|id|name|number)$")
 
 
 def _forward(layer: nn.Module) -> str:

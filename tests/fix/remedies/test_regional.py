@@ -90,6 +90,12 @@ def test_layers_are_alike_where_one_graph_could_serve_them() -> None:
     def layer(width: int = 2) -> nn.Module:
         return nn.Sequential(nn.Linear(width, width), nn.ReLU())
 
+    def numbered(**numbers: int) -> nn.Module:
+        made = layer()
+        for name, number in numbers.items():
+            setattr(made, name, number)
+        return made
+
     def found(**children: nn.Module) -> list[tuple[str, int]]:
         net = nn.Module()
         for name, child in children.items():
@@ -106,6 +112,8 @@ def test_layers_are_alike_where_one_graph_could_serve_them() -> None:
     assert found(two=nn.ModuleList([layer(), layer()])) == []
     assert found(widths=nn.ModuleList([layer(2), layer(3), layer(4)])) == []
     assert found(small=nn.ModuleList([nn.Linear(1, 1) for _ in range(5)])) == []
+    assert found(periods=nn.ModuleList([numbered(period=n) for n in (2, 3, 5)])) == []
+    assert found(places=nn.ModuleList([numbered(layer_idx=n) for n in (0, 1, 2)])) == [("places", 3)]
     one = layer()
     assert found(shared=nn.ModuleList([one, one, one])) == []
 
