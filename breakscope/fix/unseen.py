@@ -49,27 +49,51 @@ _NARROW = re.compile(r"(int8|uint8|int16|short|half|bfloat16|float16|char|byte)$
 _STRICT, _LOOSE = (ast.Lt, ast.Gt), (ast.LtE, ast.GtE)
 
 
+# What only the old code has, by the attribute of _By that counts it, and what that says. The first two are
+# still there where they only stand elsewhere, or under another name.
+_MOVED = (
+    ("turns", "where `while {}` of the old code takes more turns than on what was tried"),
+    ("whole", "where `{}` is so large that a float is not exact, or on a step: it is computed otherwise"),
+)
+_GONE = (
+    ("doubles", "near the limit of `{}`, which the old code computes in double precision"),
+    ("stepped", "on the steps of `{}`, which the old code computes in double precision"),
+    ("told_apart", "where `{}` of the old code tells two calls apart: the new code does not ask"),
+    ("own_class", "for subclasses: the new code names a class in the place of `{}`"),
+    ("nested", "where values are nested: `{}` of the old code goes into them"),
+)
+
+
 def limits(old: str, new: str) -> Iterator[str]:
     """Where the new code counts, compares or ends otherwise in a way that few inputs show, if it does."""
     before, after = _By(old), _By(new)
-    # One that only stands elsewhere, or under another name, is still there.
-    for test in before.turns - after.turns if before.turns.total() > after.turns.total() else ():
-        yield f"where `while {test}` of the old code takes more turns than on what was tried"
-    for part in before.whole - after.whole if before.whole.total() > after.whole.total() else ():
-        yield f"where `{part}` is so large that a float is not exact, or on a step: it is computed otherwise"
+    for counted, said in (*_MOVED, *_GONE):
+        had, has = getattr(before, counted), getattr(after, counted)
+        if (counted, said) in _GONE or had.total() > has.total():
+            yield from map(said.format, had - has)
+    if after.counted - before.counted:
+        loops = before.loops - after.loops
+        yield from (
+            f"where `{loop}` of the old code takes more turns than on what was tried" for loop in loops
+        )
     for name in after.narrow - before.narrow:
         yield f"where numbers are beyond what {name} holds, which the new code makes of them"
+    yield from _compared_otherwise(before, after)
+    for key, asked in before.asked.items():
+        if key not in after.texts:
+            yield f"where {asked} is there: the new code does not ask for it"
+    left = _globals_read(new)
+    for function, names in _globals_read(old).items():
+        for name in sorted(names - left.get(function, names)):
+            yield f"other values of `{name}`, which {function} does not read any more"
+
+
+def _compared_otherwise(before: _By, after: _By) -> Iterator[str]:
     was = {kind for other, kind in before.compared.items() if other not in after.compared}
     for text, is_strict in after.compared.items():
         if text not in before.compared and was and is_strict not in was:
             kind = "one with =" if is_strict else "one without ="
             yield f"where both sides of `{text}` are the same: the comparison in its place was {kind}"
-    for test in before.doubles - after.doubles:
-        yield f"near the limit of `{test}`, which the old code computes in double precision"
-    left = _globals_read(new)
-    for function, names in _globals_read(old).items():
-        for name in sorted(names - left.get(function, names)):
-            yield f"other values of `{name}`, which {function} does not read any more"
 
 
 class _By:
@@ -91,6 +115,62 @@ class _By:
         self.doubles = Counter(
             ast.unparse(one)[:80] for one in nodes if isinstance(one, ast.Compare) and _is_double(one)
         )
+        calls = [one for one in nodes if isinstance(one, ast.Call)]
+        self.stepped = Counter(ast.unparse(one)[:80] for one in calls if _is_stepped(one))
+        self.nested = Counter(ast.unparse(one)[:80] for one in calls if _NESTED.search(ast.unparse(one.func)))
+        self.own_class = Counter(
+            ast.unparse(one)[:80] for one in nodes if _OWN_CLASS.fullmatch(ast.unparse(one)[:80])
+        )
+        loops = [one for one in nodes if isinstance(one, ast.For)]
+        self.loops = Counter(
+            f"for {ast.unparse(one.target)} in {ast.unparse(one.iter)}"[:80] for one in loops
+        )
+        self.counted = Counter(ast.unparse(one.iter) for one in loops if _is_counted(one.iter))
+        self.texts = {one.value for one in nodes if isinstance(one, ast.Constant) and type(one.value) is str}
+        self.asked = dict(filter(None, map(_asked, calls)))
+        self.told_apart = Counter(
+            ast.unparse(one)[:80] for one in nodes if isinstance(one, ast.Compare) and _asks_kind(one)
+        )
+
+
+_STEPPED = re.compile(r"(int|round|math\.(floor|ceil|trunc))$")
+_EXACT = re.compile(r"math\.(isqrt|comb|perm|gcd|lcm|factorial|log2|fmod|remainder)$")
+_NESTED = re.compile(r"\btree_(map|map_only|flatten|leaves)$")
+_OWN_CLASS = re.compile(r"type\(self\)|self\.__class__")
+
+
+def _is_stepped(call: ast.Call) -> bool:
+    """Whether a number of Python's is rounded that was calculated, or an exact one is made of it."""
+    name = ast.unparse(call.func)
+    calculated = any(isinstance(part, ast.BinOp) for one in call.args for part in ast.walk(one))
+    digits = name == "round" and len(call.args) > 1
+    return _EXACT.match(name) is not None or (_STEPPED.match(name) is not None and (calculated or digits))
+
+
+def _is_counted(over: ast.expr) -> bool:
+    """``range(8)``: a loop with a number of turns that is written out."""
+    match over:
+        case ast.Call(ast.Name("range"), [*given]):
+            return all(isinstance(one, ast.Constant) for one in given)
+    return False
+
+
+def _asked(call: ast.Call) -> tuple[str, str] | None:
+    """What is asked for with a value for where it is not there: ``cfg.get("scale", 1.0)``, ``getattr``."""
+    match call:
+        case ast.Call(ast.Attribute(of, "get"), [ast.Constant(str(key)), _]):
+            return key, f"`{ast.unparse(of)[:40]}[{key!r}]`"
+        case ast.Call(ast.Name("getattr"), [of, ast.Constant(str(key)), _]):
+            return key, f"`{ast.unparse(of)[:40]}.{key}`"
+    return None
+
+
+def _asks_kind(test: ast.Compare) -> bool:
+    """Whether a comparison asks of which kind a tensor is that is kept from one call to the next."""
+    parts = [one for one in ast.walk(test) if isinstance(one, ast.Attribute)]
+    return any(one.attr in ("dtype", "device", "shape") for one in parts) and any(
+        root_name(one) == "self" for one in parts
+    )
 
 
 def _compared(node: ast.AST, *, negated: bool) -> Iterator[tuple[str, bool]]:

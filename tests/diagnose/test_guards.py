@@ -651,7 +651,8 @@ def test_a_list_that_grows_under_any_key_is_no_list_to_keep_the_same(tmp_path: P
 def test_two_modes_in_one_call_are_not_told_as_two_calls() -> None:
     guard = classify(read("GLOBAL_STATE changed: grad_mode "), function="f")
     assert "runs this code in both modes" in advice(guard, sized(same_call=True), 1)
-    assert "came in the other mode" in advice(guard, sized(), 1)
+    assert "runs this code in both modes" in advice(guard, sized(modes=("train() and eval()",)), 1)
+    assert "came in the other mode" in advice(guard, sized(modes=("grad mode",)), 1)
 
 
 def test_a_list_that_is_as_long_as_a_size_is_made_for_each(tmp_path: Path) -> None:

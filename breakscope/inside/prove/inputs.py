@@ -429,7 +429,7 @@ def each_argument(change: Callable[[Any], Any], calls: Sequence[Call]) -> Sequen
 def flags(function: Callable[..., Any], calls: Sequence[Call]) -> Iterator[Conditions]:
     """Two flags turned at once, given or left at their defaults: ``a != b`` and ``a or b`` agree on one."""
     found: dict[int | str, bool] = {key: one for key, one in arguments(calls[0]) if type(one) is bool}
-    defaults = {one.name: one.default for one in _at_default(function, calls[0])}
+    defaults = {one.name: one.default for one in at_default(function, calls[0])}
     found |= {name: one for name, one in defaults.items() if type(one) is bool}
     for (one, was), (two, before) in itertools.islice(itertools.combinations(found.items(), 2), _MOST_PAIRS):
         names = " and ".join(map(named, (one, two)))
@@ -571,7 +571,7 @@ def _with_number(index: int, other: Any, calls: Sequence[Call]) -> Sequence[Call
     return [changed(call, 0, [index]) for call in calls]
 
 
-def _at_default(function: Callable[..., Any], call: Call) -> list[inspect.Parameter]:
+def at_default(function: Callable[..., Any], call: Call) -> list[inspect.Parameter]:
     """The parameters that a call leaves out, and that it could name."""
     args, kwargs = call
     return [
@@ -591,7 +591,7 @@ def defaults(
     """
     limits = _limits(calls, constants)
     parameters = list(inspect.signature(function).parameters.values())
-    for parameter in _at_default(function, calls[0]):
+    for parameter in at_default(function, calls[0]):
         told = (*known, TEXT) if type(parameter.default) is str else others(parameter.default, limits)
         for other in told:
             name = f"argument {parameter.name} = {other!r}"

@@ -17,10 +17,12 @@ import torch
 from breakscope.inside.prove import reach
 from breakscope.inside.prove.attempt import Conditions
 from breakscope.inside.prove.inputs import TEXT, odd_numbers, others, stretched
+from breakscope.inside.prove.kinds import huge
 from breakscope.inside.prove.reach import Holder
 from breakscope.inside.prove.world import World
 
 _MOST = 8
+_MOST_NUMBERS = 16
 _MOST_HELD = 12
 _MOST_LENGTHS = 3
 _LONGEST = 1024
@@ -41,13 +43,49 @@ def states(
     for holder, content in world.content:
         if not isinstance(holder.owner, torch.Tensor | list):
             found += [(holder, label, value) for label, value in content if _changes(label, value, names)]
-    for holder, label, value in found[:_MOST]:
+    for holder, label, value in found[:_MOST_NUMBERS]:
         told = (*texts, TEXT) if texts else ()
         given = [one for one in told if one != value] if type(value) is str else others(value, constants)
         known = [("", other) for other in given]
-        for limit, other in (*known, *odd_numbers(value)):
+        large = [("", other) for other in huge(value, constants)]
+        for limit, other in (*known, *large, *odd_numbers(value)):
             prepare = partial(_give, holder, label, other)
             yield Conditions(f"{label} = {other!r}", prepare=prepare, number=label, beyond=limit)
+
+
+def parts(world: World, names: Collection[str]) -> Iterator[Conditions]:
+    """Another number for each item of a tuple, a list or a dict of numbers that is held, one at a time."""
+    held_by = [
+        (holder, label, value)
+        for holder, content in world.content
+        for label, value in content
+        if isinstance(label, str) and label in names and _holds_numbers(value)
+    ]
+    for holder, label, value in held_by[:_MOST]:
+        keys = list(value) if isinstance(value, dict) else range(len(value))
+        for key in itertools.islice(keys, _MOST_LENGTHS):
+            for other in itertools.islice(others(value[key]), 2):
+                if isinstance(value, tuple):
+                    made = (*value[:key], other, *value[key + 1 :])
+                    prepare = partial(_give, holder, label, made)
+                else:  # what is changed in place is the list itself, wherever else it is held
+                    prepare = partial(_set_item, value, key, other)
+                yield Conditions(f"{label}[{key!r}] = {other!r}", prepare=prepare)
+        if isinstance(value, tuple):
+            prepare, limit = (
+                partial(_give, holder, label, (*value, value[0])),
+                f"with more items in `{label}`",
+            )
+            yield Conditions(f"{len(value) + 1} items in {label}", prepare=prepare, beyond=limit)
+
+
+def _set_item(items: Any, key: Any, other: Any, _world: World) -> None:
+    items[key] = other
+
+
+def _holds_numbers(value: Any) -> bool:
+    items = value.values() if type(value) is dict else value if type(value) in (tuple, list) else ()
+    return len(items) > 0 and all(type(one) in (int, float) for one in items)
 
 
 def unnamed(world: World, names: Collection[str]) -> Iterator[Conditions]:

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from breakscope.inside.prove import inputs, python_state, rare, reach
+from breakscope.inside.prove import kinds as kinds_of
 from breakscope.inside.prove.attempt import Call, Conditions
 from breakscope.inside.prove.bench import Bench, code_of, names_in
 from breakscope.inside.prove.beyond import beyond
@@ -46,6 +47,7 @@ class Search:
         # No kind ends early for a patch of which nothing is believed.
         groups = self._kinds(bench, constants, again=again and not self.tally.anybody)
         self._note_written_out(bench)
+        self._note_never_given(bench)
         # In turns, so that a proof that runs out of time has seen something of every kind, and all edge
         # values: what is wrong on NaN alone must not be proved because the machine is slow.
         self.tally.untried = dict.fromkeys(kind for kind, *_ in groups if kind not in self._tried)
@@ -120,10 +122,12 @@ class Search:
         unnamed = python_state.unnamed(bench.world, self._labels(bench))
         for kind, group in (
             ("fields that no form names", unnamed),
+            ("items that are held", python_state.parts(bench.world, self._labels(bench))),
             ("lists that are held", python_state.lengths(bench.world, self._labels(bench), constants)),
             ("other defaults", both_ways(inputs.defaults(old, bench.calls, constants, texts))),
             ("other texts", both_ways(inputs.texts(bench.calls, texts))),
             ("other lengths", inputs.lengths(old, bench.calls, constants)),
+            ("arguments of other kinds", both_ways(kinds_of.others(old, bench.calls, constants, texts))),
             ("two flags at once", both_ways(inputs.flags(old, bench.calls))),
             ("numbers at which is rounded", inputs.rounded(bench.calls)),
             ("all numbers at once", both_ways(inputs.numbers(bench.calls))),
@@ -153,6 +157,14 @@ class Search:
         if found := sorted(sizes & (written - was)):
             limit = f"with modules of other sizes than {', '.join(f'{size:g}' for size in found)}"
             self.tally.limits.setdefault(limit, f"{limit}: the new code has that written out")
+
+    def _note_never_given(self, bench: Bench) -> None:
+        """A limit for what the script never gives: no value of ours would be right for it."""
+        new = code_of(bench.forms["new"])
+        for name in kinds_of.never_given(bench.forms["old"], bench.calls) if self.tally.anybody else ():
+            if name in new.co_varnames[: new.co_argcount + new.co_kwonlyargcount]:
+                limit = f"where `{name}` is given"
+                self.tally.limits.setdefault(limit, f"{limit}: it is None at every call of the script")
 
     def _time_is_up(self) -> bool:
         """Whether it is, also for one who has not seen all that a proof needs."""
