@@ -9,6 +9,7 @@ import asking
 import pytest
 import right
 import wrong
+import wrong_kinds
 from patches import Patched, change
 from scanning import rows, run_python
 from warm import Warm
@@ -29,22 +30,23 @@ IN_EVERY_RUN = {
     ),
 }
 SHOWN_IN_EVERY_RUN = {"roots_by_where"}
+WRONG = (*wrong.PATCHES, *wrong_kinds.PATCHES)
 
 
 def first_of_each_kind() -> set[str]:
-    return {one.name for one in {patched.kind: patched for patched in reversed(wrong.PATCHES)}.values()}
+    return {one.name for one in {patched.kind: patched for patched in reversed(WRONG)}.values()}
 
 
 def test_there_are_enough() -> None:
     proved = [one for one in right.PATCHES if not one.unproved]
-    assert len(wrong.PATCHES) >= 20
+    assert len(WRONG) >= 20
     assert len(right.PATCHES) >= 20
     assert len(proved) >= 18
     assert sum(one.beyond_rules for one in proved) >= 6
-    assert len(Counter(one.kind for one in wrong.PATCHES)) >= 8
+    assert len(Counter(one.kind for one in WRONG)) >= 8
 
 
-@pytest.mark.parametrize("patched", rows(wrong.PATCHES, first_of_each_kind()))
+@pytest.mark.parametrize("patched", rows(WRONG, first_of_each_kind()))
 def test_a_wrong_patch_is_refused_with_the_input_that_shows_it(
     patched: Patched, tmp_path: Path, product: Warm
 ) -> None:
@@ -56,7 +58,7 @@ def test_a_wrong_patch_is_refused_with_the_input_that_shows_it(
     assert (tmp_path / asking.EXAMPLE).exists()
 
 
-@pytest.mark.parametrize("patched", rows(wrong.PATCHES, SHOWN_IN_EVERY_RUN))
+@pytest.mark.parametrize("patched", rows(WRONG, SHOWN_IN_EVERY_RUN))
 def test_the_counterexample_shows_both_results_when_it_is_run(
     patched: Patched, tmp_path: Path, product: Warm
 ) -> None:

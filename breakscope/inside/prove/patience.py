@@ -5,7 +5,9 @@ from __future__ import annotations
 import _thread
 import contextlib
 import ctypes
+import faulthandler
 import math
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -13,6 +15,7 @@ from dataclasses import dataclass, field
 
 _LOOKS_S = 0.1
 _STEPS = 100
+_IN_C_S = 20.0
 
 
 class EndlessError(BaseException):
@@ -30,6 +33,7 @@ class Patience:
     _over: threading.Event = field(default_factory=threading.Event)
     _thread: int = 0
     _deadline: float = math.inf
+    _null: int = -1
 
     @contextlib.contextmanager
     def looking(self) -> Iterator[None]:
@@ -46,19 +50,32 @@ class Patience:
     def within(self, seconds: float) -> Iterator[None]:
         """End what is done meanwhile after so many seconds.
 
+        A call into C that never asks whether it is to stop, and lets no other thread run, as math.factorial of
+        a huge number, cannot be ended: after that time again the process is.
+
         Raises:
             EndlessError: it took longer.
         """
         with self._lock:
             self._deadline = time.monotonic() + seconds
+        if math.isfinite(seconds):
+            faulthandler.dump_traceback_later(seconds + _IN_C_S, exit=True, file=self._nowhere())
         try:
             yield
         except BaseException:
             if self._stop():
                 raise EndlessError from None
             raise
+        finally:
+            faulthandler.cancel_dump_traceback_later()
         if self._stop():
             raise EndlessError
+
+    def _nowhere(self) -> int:
+        """Where the place at which a call hangs is written to."""
+        if self._null < 0:
+            self._null = os.open(os.devnull, os.O_WRONLY)
+        return self._null
 
     def _stop(self) -> bool:
         """Look no more at this call; whether an exception for it was still on its way."""
