@@ -424,8 +424,8 @@ def _ends(guard: Guard, way: Sequence[ast.AST], *, inlined: bool) -> Iterator[En
         yield from becomes.ends_of(way, name)
 
 
-def _ends_of_size(way: Sequence[ast.AST], name: str, dimension: int) -> Iterator[End]:
-    """Where a size of a tensor ends: of ``x.shape``, ``x.size(1)`` and ``len(x)``."""
+def _ends_of_size(way: Sequence[ast.AST], name: str, dimension: int, depth: int = 0) -> Iterator[End]:
+    """Where a size of a tensor ends: of ``x.shape``, ``x.size(1)``, ``len(x)``, here or in what gets it."""
     yield from becomes.ends_of(way, f"{name}.shape", slot=dimension)
     for use in uses.uses(way[-1], name):
         match use[-3:]:
@@ -440,6 +440,10 @@ def _ends_of_size(way: Sequence[ast.AST], name: str, dimension: int) -> Iterator
                 yield from becomes.ends([*way[:-1], *use[: use.index(call) + 1]], slot=dimension)
             case [_, ast.Call(ast.Name("len")) as call, ast.Name()] if dimension == 0:
                 yield from becomes.ends([*way[:-1], *use[: use.index(call) + 1]])
+            case [_, ast.Call() as call, ast.Name() as given] if depth < _DEEP:
+                handed = becomes.handed_on(call, given, [*way[:-1], *use[: use.index(call) + 1]])
+                if handed is not None and handed[0] is not way[-1]:
+                    yield from _ends_of_size([*way[:-1], handed[0]], handed[1], dimension, depth + 1)
         if (dimension == 0 and _is_run_over(use)) or _is_run_over_in_parts(use, dimension):
             yield End("turns", tuple(use), name, use[-1])
 

@@ -218,6 +218,25 @@ def of_generation(origin: Origin) -> str:
     )
 
 
+def _of_no_size(guard: Guard, origin: Origin) -> str | None:
+    """Of a size that no argument's follows: of an object's own tensor, or of what data gives."""
+    follows = bool(origin.sizes) and _follows_one(guard, origin)
+    if (guard.source or "").startswith("self.") and not follows:
+        return (
+            f"{guard.source} came with another size than before ({_seen(guard)} were seen): it was set anew"
+            " between the calls, or is another object's. That is one version more, once, and after the second"
+            f" size torch makes it dynamic. To save that compile, {_BY_REMEDY}"
+        )
+    if origin.sizes and not follows:
+        return (
+            f"no size{_whole(origin)} changed as that of {guard.source} did ({_seen(guard)} were seen): it"
+            " comes from data, as how many a mask selects, from another one of several tensors (items of a"
+            " list), from what the model keeps, or from another call or model that runs this code. After the"
+            f" second size torch makes it dynamic. To save that compile, pad to a fixed size, or {_BY_REMEDY}"
+        )
+    return None
+
+
 def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
     if _OWN.search(guard.expression):
         return _own_tensor(guard)
@@ -236,13 +255,8 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
             f"{guard.source} is a cache, and its sizes follow the tokens: after the second size torch makes"
             f" the dimension dynamic. {_static_cache(guard, origin)} saves this compile"
         )
-    if origin.sizes and not _follows_one(guard, origin):
-        return (
-            f"no size{_whole(origin)} changed as that of {guard.source} did ({_seen(guard)} were seen): it"
-            " comes from data, as how many a mask selects, from another one of several tensors (items of a"
-            " list), from what the model keeps, or from another call or model that runs this code. After the"
-            f" second size torch makes it dynamic. To save that compile, pad to a fixed size, or {_BY_REMEDY}"
-        )
+    if (said := _of_no_size(guard, origin)) is not None:
+        return said
     if origin.sizes:
         return _decided(guard, origin, does)
     if (said := _by_caller(guard, origin, does)) is not None:

@@ -639,6 +639,23 @@ def test_a_counter_is_followed_into_the_methods_that_are_called(tmp_path: Path) 
     assert taken(Sources(), guard, [(str(file), 2)]).needs == "a function of math (line 5)"
 
 
+def test_a_size_is_followed_into_what_gets_the_tensor(tmp_path: Path) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(
+        "class Net(nn.Module):\n    def forward(self, sample):\n        return self.encode(sample) * 2\n"
+        "    def encode(self, x):\n        for i in range(max(x.shape[0] // 8, 1)):\n            x = x + i\n"
+        "        return x\n"
+    )
+    does = taken(Sources(), of_size("sample", "16", "24"), [(str(file), 2)])
+    assert does.unrolled == "a loop (line 5)"
+
+
+def test_a_tensor_that_an_object_is_given_anew_is_not_to_be_padded() -> None:
+    said = advice(of_size("self.sigmas", "5", "4"), sized(Size("x", 0, 2, 3), direct=False), 1)
+    assert said.startswith("self.sigmas came with another size than before (5, 4 were seen)")
+    assert "pad" not in said
+
+
 def test_a_list_that_grows_under_any_key_is_no_list_to_keep_the_same(tmp_path: Path) -> None:
     file = tmp_path / "net.py"
     guard = replace(classify(read("len(G['TIMES']['f']) == 2"), function="f"), source="TIMES['f']")

@@ -50,8 +50,8 @@ class Patience:
     def within(self, seconds: float) -> Iterator[None]:
         """End what is done meanwhile after so many seconds.
 
-        A call into C that never asks whether it is to stop, and lets no other thread run, as math.factorial of
-        a huge number, cannot be ended: after that time again the process is.
+        A call into C that never asks whether it is to stop, and lets no other thread run, as math.factorial
+        of a huge number, cannot be ended: some time later the process is.
 
         Raises:
             EndlessError: it took longer.

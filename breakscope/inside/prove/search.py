@@ -48,6 +48,7 @@ class Search:
         groups = self._kinds(bench, constants, again=again and not self.tally.anybody)
         self._note_written_out(bench)
         self._note_never_given(bench)
+        self._note_square(bench)
         # In turns, so that a proof that runs out of time has seen something of every kind, and all edge
         # values: what is wrong on NaN alone must not be proved because the machine is slow.
         self.tally.untried = dict.fromkeys(kind for kind, *_ in groups if kind not in self._tried)
@@ -165,6 +166,20 @@ class Search:
             if name in new.co_varnames[: new.co_argcount + new.co_kwonlyargcount]:
                 limit = f"where `{name}` is given"
                 self.tally.limits.setdefault(limit, f"{limit}: it is None at every call of the script")
+
+    def _note_square(self, bench: Bench) -> None:
+        """A limit for what is held and square by chance, where a size is asked for: it may be either."""
+        old = code_of(bench.forms["watched"])
+        if not self.tally.anybody or not {"shape", "size"} & set(reach.names_in(old)):
+            return
+        names = self._labels(bench)
+        for _, content in bench.world.content:
+            for label, value in content:
+                is_named = isinstance(label, str) and label in names and isinstance(value, torch.Tensor)
+                if is_named and len(set(value.shape)) < value.dim():
+                    limit = f"with `{label}` of sizes that differ"
+                    size = max(value.shape, key=list(value.shape).count)
+                    self.tally.limits.setdefault(limit, f"{limit}: two of them are {size} here")
 
     def _time_is_up(self) -> bool:
         """Whether it is, also for one who has not seen all that a proof needs."""
