@@ -218,9 +218,9 @@ def counted(
             yield Conditions(name, mutate=mutate, of_modules=True)
 
 
-def seeds() -> Iterator[Conditions]:
+def seeds(count: int) -> Iterator[Conditions]:
     """Other states of the random number generators."""
-    for seed in range(1, 7):
+    for seed in range(1, count + 1):
         yield Conditions(f"random seed {seed}", seed=seed)
 
 
