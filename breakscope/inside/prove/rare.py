@@ -45,11 +45,16 @@ _PERMUTED = ((3, 0, 4, 6, 5, 1, 2), (3, 1, 1, 6, 6, 2, 2))
 
 def alike_in_sums(function: Callable[..., Any], given: Sequence[torch.Tensor]) -> Iterator[Conditions]:
     """Whole numbers whose sums say that they are a permutation: one that is, and one that is none."""
-    if any(tensor.dim() == 1 and inputs.is_whole(tensor) for tensor in given):
-        for name, numbers in zip(("a permutation", "sums as of a permutation"), _PERMUTED, strict=True):
-            yield Conditions(
-                name, calls=partial(inputs.changed, function, change=partial(_numbered, numbers))
-            )
+    rows = [at for at, tensor in enumerate(given) if tensor.dim() == 1 and inputs.is_whole(tensor)]
+    if not rows:
+        return
+    # They become longer, and what is as long as they are does not.
+    lengths = {given[at].shape[0] for at in rows}
+    others = [tensor for at, tensor in enumerate(given) if at not in rows]
+    alike = any(not lengths.isdisjoint(tensor.shape) for tensor in others)
+    for name, numbers in zip(("a permutation", "sums as of a permutation"), _PERMUTED, strict=True):
+        calls = partial(inputs.changed, function, change=partial(_numbered, numbers))
+        yield Conditions(name, calls=calls, beyond=inputs.UNEVEN if alike else "")
 
 
 def _numbered(numbers: Sequence[int], tensor: torch.Tensor) -> torch.Tensor:
