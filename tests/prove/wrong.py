@@ -767,20 +767,14 @@ for x in batches(6, 5):
 
 ENDED = """
 @torch.compile
-def until_the_end(ids):
-    out = ids.clone()
-    for row in range(len(ids)):
-        done = False
-        for at in range(ids.shape[1]):
-            if done:
-                out[row, at] = 0
-            elif ids[row, at] == 50256:
-                done = True
-    return out
+def until_the_end(ids, values):
+    torch._dynamo.graph_break()
+    ended = (ids == 50256).long().cumsum(1) - (ids == 50256).long()
+    return values.masked_fill(ended > 0, 0.0)
 
 
-for ids in ([[3, 4, 5], [6, 7, 8]], [[1, 50256, 3], [4, 5, 6]]):
-    print(until_the_end(torch.tensor(ids)).sum().item())
+for x in batches(3, 7):
+    print(until_the_end((x.abs() * 10).long(), x).sum().item())
 """
 
 TABLE = """
@@ -805,7 +799,7 @@ def active(x):
     return x - 1
 
 
-for x in batches(3, 4):
+for x in batches(16, 8):
     print(active(x).sum().item(), active(x * 0).sum().item())
 """
 
@@ -815,7 +809,7 @@ import math
 
 @torch.compile
 def sides(areas):
-    return torch.tensor([math.isqrt(abs(area)) for area in areas.tolist()])
+    return torch.tensor([math.isqrt(abs(area)) for area in areas.tolist()], dtype=torch.long)
 
 
 print([sides(torch.arange(4) * step).sum().item() for step in (1, 5, 9)])
@@ -867,8 +861,9 @@ def attend(scores, mask):
     return out
 
 
-for x in batches(3, 4):
-    print(attend(x, torch.ones(3, 4).tril() > 0).sum().item(), attend(x, x > 1e6).sum().item())
+lengths = torch.tensor([[3], [9], [14]])
+for x in batches(3, 16):
+    print(attend(x, torch.arange(16) < lengths).sum().item(), attend(x, x > 1e6).sum().item())
 """
 
 PHASE = """
@@ -925,7 +920,8 @@ import random
 @torch.compile
 def augmented(x):
     torch._dynamo.graph_break()
-    ways = [torch.sin, torch.cos, torch.tanh, torch.exp, torch.neg, torch.abs, torch.sign, torch.ceil]
+    ways = [torch.sin, torch.cos, torch.tanh, torch.exp, torch.neg, torch.abs, torch.relu, torch.sigmoid]
+    ways += [torch.square, torch.sign, torch.floor, torch.ceil]
     return ways[random.randrange(len(ways))](x)
 
 
@@ -1611,16 +1607,17 @@ PATCHES: tuple[Patched, ...] = (
         options=("--exact", "reassociated"),
     ),
     change(
-        "second_end_of_text",
+        "behind_the_end_of_text",
         "numbers of the code among others",
         ENDED,
         (
-            ENDED[ENDED.index("    out = ") : ENDED.index("\n\nfor ids")],
             (
-                "    ended = (ids == 50256).int().cumsum(1)\n"
-                "    return torch.where((ended == 1) & (ids != 50256), 0, ids)\n"
+                "    torch._dynamo.graph_break()\n"
+                "    ended = (ids == 50256).long().cumsum(1) - (ids == 50256).long()\n"
             ),
+            "",
         ),
+        ("ended > 0", "ids == 50256"),
     ),
     change(
         "last_entry_of_a_table",
@@ -1642,7 +1639,10 @@ PATCHES: tuple[Patched, ...] = (
         "root_in_single_precision",
         "whole numbers that are nearly squares",
         SIDES,
-        ("torch.tensor([math.isqrt(abs(area)) for area in areas.tolist()])", "areas.abs().sqrt().long()"),
+        (
+            "torch.tensor([math.isqrt(abs(area)) for area in areas.tolist()], dtype=torch.long)",
+            "areas.abs().sqrt().long()",
+        ),
     ),
     change(
         "curve_of_whole_numbers",
@@ -1677,7 +1677,7 @@ PATCHES: tuple[Patched, ...] = (
         "rows of masks",
         ROWS,
         (
-            ROWS[ROWS.index("    out = ") : ROWS.index("\n\nfor x")],
+            ROWS[ROWS.index("    out = ") : ROWS.index("\n\nlengths")],
             "    return torch.where(mask.any(), weights, torch.zeros_like(weights))\n",
         ),
     ),
