@@ -33,6 +33,7 @@ _LOSSES = {"cross_entropy", "nll_loss", "ignore_index"}
 _ROOTS = (4095**2 - 1, 4095**2, 5000**2 - 1, 46339**2 - 1, 4095**2 + 1)
 _SIZES = (10, 20, 50, 64, 100)
 _DENORMAL = "with denormal numbers"
+_OVERFLOW = "where sums overflow in half precision"
 _ROUNDING = {"round", "decimals", "floor", "ceil", "quantize"}
 
 
@@ -323,14 +324,19 @@ _COMPLEX: tuple[tuple[str, Fill], ...] = (
 # ---- half precision ----
 
 
-def in_half(given: Sequence[torch.Tensor]) -> Iterator[Conditions]:
-    """Values of which squares and sums overflow in half precision, and such as are lost there."""
+def in_half(given: Sequence[torch.Tensor], *, exact: bool) -> Iterator[Conditions]:
+    """Values of which squares and sums overflow in half precision, and such as are lost there.
+
+    Args:
+        exact: sums are taken in the same order: else they may overflow in one and not in the other.
+    """
     if not any(tensor.is_floating_point() for tensor in given):
         return
     for dtype, (name, scale) in itertools.product((torch.float16, torch.bfloat16), _HALF.items()):
         told = f"{name} in {str(dtype).removeprefix('torch.')}"
         fill = partial(_in_fractions, partial(_about, scale))
-        yield Conditions(told, inputs.to(dtype), fill, other_dtypes=True)
+        limit = "" if exact or scale < 1 else _OVERFLOW
+        yield Conditions(told, inputs.to(dtype), fill, other_dtypes=True, beyond=limit)
 
 
 _HALF = {"about 1000": 1e3, "about 60000": 6e4, "about 1e-4": 1e-4, "zeros": 0.0}

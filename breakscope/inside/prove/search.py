@@ -155,7 +155,7 @@ class Search:
         yield "sizes at which is rounded", among.sizes(old, calls, written)
         yield "rows of masks", both_ways(among.rows_of_masks(given))
         yield "complex numbers", both_ways(among.complex_values(given))
-        yield "edge values in half precision", among.in_half(given)
+        yield "edge values in half precision", among.in_half(given, exact=self.tally.claims.exact)
 
     def _seeds(self, bench: Bench) -> int:
         """How many: more for what may be drawn by Python, from a list of what is done."""
