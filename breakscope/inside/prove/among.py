@@ -169,11 +169,11 @@ def fractions(
         return
     constants = tuple(constants)
     for name, fill, limit in (
+        ("1e-8, 2e-8 and 4e-8 in turn", _close_to_zero, ""),
+        ("denormal numbers", _denormal, _DENORMAL),
+        ("halves of whole numbers", _halves, ""),
         ("1 and -1 in turn", _cancelling, ""),
         ("rows of 1 and of -1 in turn", _cancelling_rows, ""),
-        ("1e-8, 2e-8 and 4e-8 in turn", _close_to_zero, ""),
-        ("halves of whole numbers", _halves, ""),
-        ("denormal numbers", _denormal, _DENORMAL),
     ):
         yield Conditions(name, mutate=partial(_in_fractions, fill), beyond=limit)
     steps = [one for one in dict.fromkeys(map(abs, constants)) if math.isfinite(one) and one != one // 1]
