@@ -235,6 +235,40 @@ def test_a_limit_says_what_the_script_does_not_give(
     assert [one for one in asked.answer["evidence"]["limits"] if one.startswith(limit)]
 
 
+LAID_OUT = """
+@torch.compile
+def per_map(x):
+    torch._dynamo.graph_break()
+    b, c, h, w = x.shape
+    y = x.reshape(b * c, h, w)
+    return torch.where(x.abs() < torch.finfo(x.dtype).tiny, 0.0, x), y - y.amax((1, 2), keepdim=True)
+
+
+for x in batches(2, 3, 4, 5):
+    print(sum(one.sum().item() for one in per_map(x)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("edit", "limit"),
+    [
+        pytest.param(
+            ("reshape", "view"), "with other strides (all tensors with their second", id="channels last"
+        ),
+        pytest.param(
+            ("x.abs() < torch.finfo(x.dtype).tiny", "x == 0"), "with denormal numbers", id="denormal numbers"
+        ),
+    ],
+)
+def test_a_limit_names_layouts_and_values_that_few_have(
+    edit: tuple[str, str], limit: str, tmp_path: Path, product: Warm
+) -> None:
+    broken = ("    torch._dynamo.graph_break()\n", "")
+    asked = asking.prove(product, change("laid_out", "limits", LAID_OUT, broken, edit), tmp_path)
+    assert asked.status == "proved", asked.why
+    assert [one for one in asked.answer["evidence"]["limits"] if one.startswith(limit)]
+
+
 MEMORY = """
 class Memory(nn.Module):
     def __init__(self):

@@ -754,6 +754,182 @@ for x in batches(3, 4):
     print(history(x).sum().item())
 """
 
+LABELS = """
+@torch.compile
+def loss_of(scores, labels):
+    torch._dynamo.graph_break()
+    return F.cross_entropy(scores, labels)
+
+
+for x in batches(6, 5):
+    print(loss_of(x, torch.arange(6) % 5).item())
+"""
+
+ENDED = """
+@torch.compile
+def until_the_end(ids, values):
+    torch._dynamo.graph_break()
+    ended = (ids == 50256).long().cumsum(1) - (ids == 50256).long()
+    return values.masked_fill(ended > 0, 0.0)
+
+
+for x in batches(3, 7):
+    print(until_the_end((x.abs() * 10).long(), x).sum().item())
+"""
+
+TABLE = """
+@torch.compile
+def classes(ids):
+    torch._dynamo.graph_break()
+    out = torch.full_like(ids, 255)
+    for label, to in ((7, 0), (8, 1), (11, 2), (12, 3), (13, 4), (17, 5), (19, 6), (20, 7), (31, 8), (32, 9)):
+        out = torch.where(ids == label, to, out)
+    return out
+
+
+for step in range(3):
+    print(classes(torch.arange(12).view(3, 4) + step).sum().item())
+"""
+
+ANY_LEFT = """
+@torch.compile
+def active(x):
+    if x.any():
+        return x * 2
+    return x - 1
+
+
+for x in batches(16, 8):
+    print(active(x).sum().item(), active(x * 0).sum().item())
+"""
+
+SIDES = """
+import math
+
+
+@torch.compile
+def sides(areas):
+    return torch.tensor([math.isqrt(abs(area)) for area in areas.tolist()], dtype=torch.long)
+
+
+print([sides(torch.arange(4) * step).sum().item() for step in (1, 5, 9)])
+"""
+
+GAMMA = """
+@torch.compile
+def curve(image):
+    torch._dynamo.graph_break()
+    return (image.float() / 255).pow(2).mul(255).round().byte()
+
+
+print([curve(torch.tensor([[0, 100, 255]], dtype=torch.uint8)).sum().item() for _ in range(3)])
+"""
+
+SPREAD = """
+@torch.compile
+def normed(x):
+    s = x.std()
+    if s == 0:
+        return x - x.mean()
+    return (x - x.mean()) / s
+
+
+for x in batches(3, 4):
+    print(normed(x).sum().item(), normed(x * 0).sum().item())
+"""
+
+PRICES = """
+@torch.compile
+@torch.no_grad()
+def prices(x):
+    return torch.tensor([round(one, 2) for one in x.clamp(-10, 10).nan_to_num().tolist()], dtype=x.dtype)
+
+
+for x in batches(6):
+    print(prices(x).sum().item())
+"""
+
+ROWS = """
+@torch.compile
+@torch.no_grad()
+def attend(scores, mask):
+    weights = scores.masked_fill(~mask, -torch.inf).softmax(-1)
+    out = torch.zeros_like(weights)
+    for row in range(len(weights)):
+        if mask[row].any():
+            out[row] = weights[row]
+    return out
+
+
+lengths = torch.tensor([[3], [9], [14]])
+for x in batches(3, 16):
+    print(attend(x, torch.arange(16) < lengths).sum().item(), attend(x, x > 1e6).sum().item())
+"""
+
+PHASE = """
+@torch.compile
+def phase(z):
+    torch._dynamo.graph_break()
+    return z / z.abs().clamp(min=1e-6)
+
+
+for x in batches(3, 4):
+    print(phase(torch.complex(x, x + 1)).real.sum().item())
+"""
+
+SQUARES = """
+@torch.compile
+def normed(x):
+    torch._dynamo.graph_break()
+    h = x.to(torch.promote_types(x.dtype, torch.float32))
+    return (h * torch.rsqrt(h.pow(2).mean(-1, keepdim=True) + 1e-6)).to(x.dtype)
+
+
+for step in (1, 2, 4):
+    print(normed(torch.ones(3, 4) * step).sum().item())
+"""
+
+BYTES = """
+@torch.compile
+def numbers(data):
+    torch._dynamo.graph_break()
+    b = data.reshape(-1, 4).long()
+    return b[:, 0] + (b[:, 1] << 8) + (b[:, 2] << 16) + (b[:, 3] << 24)
+
+
+for step in (3, 7, 31):
+    print(numbers((torch.arange(8) * step).byte()).sum().item())
+"""
+
+CUBE = """
+@torch.compile
+def cube(x):
+    torch._dynamo.graph_break()
+    side = round(x.shape[0] ** (1 / 3))
+    return x.view(side, side, side).sum(0)
+
+
+for size in (8, 27):
+    print(cube(torch.arange(float(size))).sum().item())
+"""
+
+AUGMENT = """
+import random
+
+
+@torch.compile
+def augmented(x):
+    torch._dynamo.graph_break()
+    ways = [torch.sin, torch.cos, torch.tanh, torch.exp, torch.neg, torch.abs, torch.relu, torch.sigmoid]
+    ways += [torch.square, torch.sign, torch.floor, torch.ceil]
+    return ways[random.randrange(len(ways))](x)
+
+
+random.seed(0)
+for x in batches(4):
+    print(augmented(x).sum().item())
+"""
+
 PATCHES: tuple[Patched, ...] = (
     change(
         "default_written_out",
@@ -1421,5 +1597,128 @@ PATCHES: tuple[Patched, ...] = (
         TAKEN,
         ("    torch._dynamo.graph_break()\n", ""),
         ("for x in xs)", "for x in xs[:8])"),
+    ),
+    change(
+        "ignored_labels",
+        "numbers of the code among others",
+        LABELS,
+        ("    torch._dynamo.graph_break()\n", ""),
+        ("F.cross_entropy(scores, labels)", 'F.cross_entropy(scores, labels, reduction="none").mean()'),
+        options=("--exact", "reassociated"),
+    ),
+    change(
+        "behind_the_end_of_text",
+        "numbers of the code among others",
+        ENDED,
+        (
+            (
+                "    torch._dynamo.graph_break()\n"
+                "    ended = (ids == 50256).long().cumsum(1) - (ids == 50256).long()\n"
+            ),
+            "",
+        ),
+        ("ended > 0", "ids == 50256"),
+    ),
+    change(
+        "last_entry_of_a_table",
+        "numbers of the code among others",
+        TABLE,
+        ("    torch._dynamo.graph_break()\n", ""),
+        ("(32, 9)", "(32, 8)"),
+    ),
+    change(
+        "sum_for_any",
+        "sums that are zero",
+        ANY_LEFT,
+        (
+            "    if x.any():\n        return x * 2\n    return x - 1\n",
+            "    return torch.where(x.sum() != 0, x * 2, x - 1)\n",
+        ),
+    ),
+    change(
+        "root_in_single_precision",
+        "whole numbers that are nearly squares",
+        SIDES,
+        (
+            "torch.tensor([math.isqrt(abs(area)) for area in areas.tolist()], dtype=torch.long)",
+            "areas.abs().sqrt().long()",
+        ),
+    ),
+    change(
+        "curve_of_whole_numbers",
+        "every byte",
+        GAMMA,
+        ("    torch._dynamo.graph_break()\n", ""),
+        (
+            "(image.float() / 255).pow(2).mul(255).round().byte()",
+            "(image.int() * (image.int() + 1) // 256).byte()",
+        ),
+    ),
+    change(
+        "eps_for_zero",
+        "values that are nearly the same",
+        SPREAD,
+        (
+            "    if s == 0:\n        return x - x.mean()\n",
+            "    s = torch.where(s < torch.finfo(x.dtype).eps, torch.ones_like(s), s)\n",
+        ),
+    ),
+    change(
+        "decimals",
+        "fractions at which is rounded",
+        PRICES,
+        (
+            "torch.tensor([round(one, 2) for one in x.clamp(-10, 10).nan_to_num().tolist()], dtype=x.dtype)",
+            "torch.round(x.clamp(-10, 10).nan_to_num(), decimals=2)",
+        ),
+    ),
+    change(
+        "one_row_of_a_mask",
+        "rows of masks",
+        ROWS,
+        (
+            ROWS[ROWS.index("    out = ") : ROWS.index("\n\nlengths")],
+            "    return torch.where(mask.any(), weights, torch.zeros_like(weights))\n",
+        ),
+    ),
+    change(
+        "phase_of_zero",
+        "complex numbers",
+        PHASE,
+        ("    torch._dynamo.graph_break()\n", ""),
+        (".clamp(min=1e-6)", ""),
+    ),
+    change(
+        "squares_in_half",
+        "half precision",
+        SQUARES,
+        ("    torch._dynamo.graph_break()\n    h = x.to(torch.promote_types(x.dtype, torch.float32))\n", ""),
+        (
+            "(h * torch.rsqrt(h.pow(2).mean(-1, keepdim=True) + 1e-6)).to(x.dtype)",
+            "x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)",
+        ),
+    ),
+    change(
+        "bytes_as_numbers",
+        "where a tensor begins in memory",
+        BYTES,
+        (
+            BYTES[BYTES.index("    torch._dynamo") : BYTES.index("\n\nfor step")],
+            "    return data.contiguous().view(torch.int32).long() & 0xFFFFFFFF\n",
+        ),
+    ),
+    change(
+        "root_rounded_down",
+        "sizes at which is rounded",
+        CUBE,
+        ("    torch._dynamo.graph_break()\n", ""),
+        ("round(x.shape[0] ** (1 / 3))", "int(x.shape[0] ** (1 / 3))"),
+    ),
+    change(
+        "way_that_is_drawn_rarely",
+        "numbers that Python draws",
+        AUGMENT,
+        ("    torch._dynamo.graph_break()\n", ""),
+        ("torch.ceil", "torch.round"),
     ),
 )

@@ -22,7 +22,7 @@ _MOST_ALONE = 6
 _MOST_PAIRS = 6
 _MOST_TOLD = 3
 _MOST_SIZES = 6
-_MOST_NUMBERS = 8
+_MOST_NUMBERS = 16
 _MOST_UNEVEN = 2
 _MOST_LIMITS = 8
 _MOST_STATES = 48
@@ -218,9 +218,9 @@ def counted(
             yield Conditions(name, mutate=mutate, of_modules=True)
 
 
-def seeds() -> Iterator[Conditions]:
+def seeds(count: int) -> Iterator[Conditions]:
     """Other states of the random number generators."""
-    for seed in range(1, 7):
+    for seed in range(1, count + 1):
         yield Conditions(f"random seed {seed}", seed=seed)
 
 

@@ -18,6 +18,7 @@ from breakscope.inside.prove.attempt import Call, Conditions
 _MOST = 3  # tensors, and numbers of the code
 # Elements in front of a tensor in its memory: on another alignment kernels round otherwise.
 _BEHIND = 64
+_STRIDES, _OFFSET = "with other strides", "with tensors that begin anywhere in memory"
 _EXACT = 2**24  # the first whole number after which float32 leaves some out
 
 
@@ -27,6 +28,12 @@ def laid_out(function: Callable[..., Any]) -> Iterator[Conditions]:
         ("behind others in memory", _behind, ""),
         ("expanded from their first", _expanded, "with tensors that are expanded"),
         ("conjugated lazily", _conjugated, "with complex tensors that are conjugated lazily"),
+        # What is rounded may hang on where it begins; what is not must not.
+        ("of whole numbers behind one other in memory", _behind_one_whole, ""),
+        ("behind one other in memory", _behind_one, _OFFSET),
+        ("with their second dimension last in memory", partial(_last_in_memory, 1), _STRIDES),
+        ("with their first dimension last in memory", partial(_last_in_memory, 0), _STRIDES),
+        ("in every second place of memory", _spread, _STRIDES),
     ):
         made = partial(inputs.changed, function, change=change)
         yield Conditions(f"all tensors {name}", calls=made, beyond=limit)
@@ -38,11 +45,16 @@ _PERMUTED = ((3, 0, 4, 6, 5, 1, 2), (3, 1, 1, 6, 6, 2, 2))
 
 def alike_in_sums(function: Callable[..., Any], given: Sequence[torch.Tensor]) -> Iterator[Conditions]:
     """Whole numbers whose sums say that they are a permutation: one that is, and one that is none."""
-    if any(tensor.dim() == 1 and inputs.is_whole(tensor) for tensor in given):
-        for name, numbers in zip(("a permutation", "sums as of a permutation"), _PERMUTED, strict=True):
-            yield Conditions(
-                name, calls=partial(inputs.changed, function, change=partial(_numbered, numbers))
-            )
+    rows = [at for at, tensor in enumerate(given) if tensor.dim() == 1 and inputs.is_whole(tensor)]
+    if not rows:
+        return
+    # They become longer, and what is as long as they are does not.
+    lengths = {given[at].shape[0] for at in rows}
+    others = [tensor for at, tensor in enumerate(given) if at not in rows]
+    alike = any(not lengths.isdisjoint(tensor.shape) for tensor in others)
+    for name, numbers in zip(("a permutation", "sums as of a permutation"), _PERMUTED, strict=True):
+        calls = partial(inputs.changed, function, change=partial(_numbered, numbers))
+        yield Conditions(name, calls=calls, beyond=inputs.UNEVEN if alike else "")
 
 
 def _numbered(numbers: Sequence[int], tensor: torch.Tensor) -> torch.Tensor:
@@ -80,11 +92,35 @@ def _kept_at(
     return _kept(function, call)[which]
 
 
-def _behind(tensor: torch.Tensor) -> torch.Tensor:
+def _behind(tensor: torch.Tensor, count: int = _BEHIND) -> torch.Tensor:
     if not tensor.is_contiguous() or not tensor.dim():
         return tensor
     flat = tensor.detach().flatten()
-    return torch.cat([flat.new_zeros(_BEHIND), flat])[_BEHIND:].view(tensor.shape)
+    return torch.cat([flat.new_zeros(count), flat])[count:].view(tensor.shape)
+
+
+def _behind_one(tensor: torch.Tensor) -> torch.Tensor:
+    return _behind(tensor, 1)
+
+
+def _behind_one_whole(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor if tensor.is_floating_point() or tensor.is_complex() else _behind(tensor, 1)
+
+
+def _last_in_memory(dimension: int, tensor: torch.Tensor) -> torch.Tensor:
+    """As ``channels_last`` has it with the second; of two dimensions a transposed one has it so."""
+    if tensor.dim() < 3:
+        return tensor
+    return (
+        tensor.detach()
+        .movedim(dimension, -1)
+        .clone(memory_format=torch.contiguous_format)
+        .movedim(-1, dimension)
+    )
+
+
+def _spread(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach().repeat_interleave(2, -1)[..., ::2] if tensor.dim() else tensor
 
 
 def _expanded(tensor: torch.Tensor) -> torch.Tensor:
@@ -123,24 +159,25 @@ def _alone(at: int, number: float, given: list[torch.Tensor]) -> None:
 
 def _parts(number: int, given: list[torch.Tensor]) -> None:
     for tensor in given:
-        if _is_free(tensor) and tensor.is_floating_point():
-            inputs.write(_copying(_counted(tensor) % number / number), tensor)
+        if is_free(tensor) and tensor.is_floating_point():
+            inputs.write(_copying(counted(tensor) % number / number), tensor)
 
 
 def _neighbours(given: list[torch.Tensor]) -> None:
     for tensor in given:
-        if _is_free(tensor) and inputs.is_whole(tensor) and torch.iinfo(tensor.dtype).max > _EXACT:
-            inputs.write(_copying(_EXACT + _counted(tensor) % 2), tensor)
+        if is_free(tensor) and inputs.is_whole(tensor) and torch.iinfo(tensor.dtype).max > _EXACT:
+            inputs.write(_copying(_EXACT + counted(tensor) % 2), tensor)
 
 
 def _copying(values: torch.Tensor) -> inputs.Fill:
     return lambda free: free.copy_(values)
 
 
-def _counted(tensor: torch.Tensor) -> torch.Tensor:
+def counted(tensor: torch.Tensor) -> torch.Tensor:
+    """The number of each element, in the tensor's shape."""
     return torch.arange(tensor.numel(), device=tensor.device).reshape(tensor.shape)
 
 
-def _is_free(tensor: torch.Tensor) -> bool:
+def is_free(tensor: torch.Tensor) -> bool:
     """Whether each element is one of its own."""
     return tensor.numel() > 0 and 0 not in tensor.stride()

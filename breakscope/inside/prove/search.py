@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from breakscope.inside.prove import inputs, python_state, rare, reach
+from breakscope.inside.prove import among, inputs, python_state, rare, reach
 from breakscope.inside.prove import kinds as kinds_of
 from breakscope.inside.prove.attempt import Call, Conditions
 from breakscope.inside.prove.bench import Bench, code_of, names_in
@@ -28,6 +28,8 @@ MOST_TEXTS = 12
 # Of tensors that the function makes for arguments that were left out.
 MOST_MADE = 4
 MOST_SIZES = 6
+SEEDS, MANY_SEEDS = 6, 24
+DRAWING = {"random", "randrange", "choice", "choices", "shuffle", "sample"}
 _MOST_LISTED = 3
 EDGES = "edge values"
 BEHIND = "edge values where another input leads"
@@ -109,7 +111,7 @@ class Search:
             (EDGES, inputs.values(given, constants, gradients=False), False, False),
             ("edge values with gradients", inputs.values(given, constants, gradients=True), True, again),
             ("other whole numbers", inputs.whole_numbers(given), True, again),
-            ("random seeds", inputs.seeds(), False, again),
+            ("random seeds", inputs.seeds(self._seeds(bench)), False, again),
             ("other shapes", self._shapes(bench, constants), True, again),
             ("other scalars", both_ways(scalars), True, again),
             ("other state in Python", both_ways(state), True, again),
@@ -138,10 +140,32 @@ class Search:
             ("rare layouts", itertools.chain(rare.laid_out(old), rare.kept_too(old, bench.calls[0]))),
             ("numbers on a limit", rare.near_limits(given, constants)),
             ("sums of whole numbers", rare.alike_in_sums(old, given)),
+            *self._among(bench, constants),
             ("gradients that come in", inputs.flowing_back() if _take_gradients(bench) else iter(())),
         ):
             kinds.append((kind, group, True, False))
         return kinds
+
+    def _among(self, bench: Bench, constants: Sequence[float]) -> Iterator[tuple[str, Iterator[Conditions]]]:
+        """Values that stand among the script's own, and values at which something is rounded."""
+        given, old, calls = bench.given, bench.forms["old"], bench.calls
+        codes = [code_of(bench.forms[form]) for form in ("watched", "new")]
+        written = [number for code in codes for number in reach.constants_in(code)]
+        names = names_in(bench.forms) | {text for code in codes for text in reach.texts_in(code)}
+        told = (*among.ignored(names, bench.world), *constants)
+        both_ways = _both_ways if _take_gradients(bench) else iter
+        whole = itertools.chain(among.all_bytes(old, given), among.cancelling_whole(given))
+        yield "numbers of the code among others", itertools.chain(whole, among.numbers(given, told))
+        yield "fractions at which is rounded", among.fractions(given, constants, names)
+        yield "sizes at which is rounded", among.sizes(old, calls, written)
+        yield "rows of masks", both_ways(among.rows_of_masks(given))
+        yield "complex numbers", both_ways(among.complex_values(given))
+        yield "edge values in half precision", among.in_half(given, exact=self.tally.claims.exact)
+
+    def _seeds(self, bench: Bench) -> int:
+        """How many: more for what may be drawn by Python, from a list of what is done."""
+        drawn = self.tally.anybody and not DRAWING.isdisjoint(names_in(bench.forms))
+        return MANY_SEEDS if drawn else SEEDS
 
     def _note_written_out(self, bench: Bench) -> None:
         """A limit where the new code alone has a number that is a size of what modules hold, or ``.data``."""

@@ -115,11 +115,17 @@ class Tally:
         return tuple((one.taken[True] > was[True], one.taken[False] > was[False]) for one, was in pairs)
 
     def note_driving(self, before: Sequence[Counter[bool]], conditions: Conditions) -> None:
-        """Remember the first input that drove each condition each way."""
+        """Remember the first input that drove each condition each way.
+
+        Rather one that does so by its dtype alone than one that has other values in it, too: those that lead
+        somewhere get edge values.
+        """
         for index, condition in enumerate(self.watched):
             for way in (True, False):
                 if condition.taken[way] > before[index][way]:
-                    self.driving.setdefault((index, way), conditions)
+                    first = self.driving.setdefault((index, way), conditions)
+                    if conditions.leads and first.other_dtypes and not first.leads:
+                        self.driving[index, way] = conditions
 
     def inputs_that_drive(self) -> list[Conditions]:
         """Inputs that take the conditions of the old form every way that was found."""
