@@ -12,7 +12,7 @@ from warm import Warm
 
 # Seconds for the comparisons of one function: small functions are compared on some 500 inputs in 3, and a busy
 # machine is slower.
-BUDGET_S = "8"
+BUDGET_S = "10"
 EXAMPLE = "counterexample.py"
 
 

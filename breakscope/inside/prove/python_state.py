@@ -22,9 +22,10 @@ from breakscope.inside.prove.reach import Holder
 from breakscope.inside.prove.world import World
 
 _MOST = 8
-_MOST_NUMBERS = 16
+_MOST_NUMBERS = 10
 _MOST_HELD = 12
 _MOST_LENGTHS = 3
+_MOST_PARTS = 4
 _LONGEST = 1024
 
 
@@ -61,10 +62,10 @@ def parts(world: World, names: Collection[str]) -> Iterator[Conditions]:
         for label, value in content
         if isinstance(label, str) and label in names and _holds_numbers(value)
     ]
-    for holder, label, value in held_by[:_MOST]:
+    for holder, label, value in held_by[:_MOST_PARTS]:
         keys = list(value) if isinstance(value, dict) else range(len(value))
         for key in itertools.islice(keys, _MOST_LENGTHS):
-            for other in itertools.islice(others(value[key]), 2):
+            for other in itertools.islice(others(value[key]), 1):
                 if isinstance(value, tuple):
                     made = (*value[:key], other, *value[key + 1 :])
                     prepare = partial(_give, holder, label, made)
