@@ -235,6 +235,41 @@ def test_a_limit_says_what_the_script_does_not_give(
     assert [one for one in asked.answer["evidence"]["limits"] if one.startswith(limit)]
 
 
+NEVER_GIVEN = """
+class Projection(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.randn(4, 4))
+
+    def forward(self, x, weight=None):
+        torch._dynamo.graph_break()
+        y = x @ self.w / self.w.shape[0]
+        return y if weight is None else y * weight
+
+
+net = torch.compile(Projection())
+for x in batches(3, 4):
+    print(net(x).sum().item())
+"""
+
+
+def test_what_is_none_at_every_call_and_what_is_square_by_chance_are_limits(
+    tmp_path: Path, product: Warm
+) -> None:
+    patched = change(
+        "square",
+        "limits",
+        NEVER_GIVEN,
+        ("        torch._dynamo.graph_break()\n", ""),
+        ("self.w.shape[0]", "self.w.shape[1]"),
+    )
+    asked = asking.prove(product, patched, tmp_path)
+    limits = asked.answer["evidence"]["limits"]
+    assert asked.status == "proved", asked.why
+    assert "where `weight` is given: None at every call of the script" in limits
+    assert "with `w` of sizes that differ: two of them are 4 here" in limits
+
+
 LAID_OUT = """
 @torch.compile
 def per_map(x):

@@ -186,10 +186,12 @@ class Search:
     def _note_never_given(self, bench: Bench) -> None:
         """A limit for what the script never gives: no value of ours would be right for it."""
         new = code_of(bench.forms["new"])
-        for name in kinds_of.never_given(bench.forms["old"], bench.calls) if self.tally.anybody else ():
-            if name in new.co_varnames[: new.co_argcount + new.co_kwonlyargcount]:
-                limit = f"where `{name}` is given"
-                self.tally.limits.setdefault(limit, f"{limit}: it is None at every call of the script")
+        known = new.co_varnames[: new.co_argcount + new.co_kwonlyargcount]
+        never = kinds_of.never_given(bench.forms["old"], bench.calls) if self.tally.anybody else ()
+        if names := [f"`{name}`" for name in never if name in known]:
+            more = f" or {len(names) - _MOST_LISTED} more" * (len(names) > _MOST_LISTED)
+            limit = f"where {' or '.join(names[:_MOST_LISTED])}{more} is given"
+            self.tally.limits.setdefault(limit, f"{limit}: None at every call of the script")
 
     def _note_square(self, bench: Bench) -> None:
         """A limit for what is held and square by chance, where a size is asked for: it may be either."""
