@@ -394,7 +394,8 @@ def _words(site: Site) -> dict[str, str]:
     names = " and ".join(filter(None, (", ".join(first), last)))
     # What is reduced is another thing than what is selected, and has no name in the source.
     is_made = not use.of and use.shape in ("reduced", "group reduced")
-    of = _grouped(use.of or ("value" if is_made else "x"))
+    whole = use.of or ("value" if is_made else "x")
+    of = _grouped(whole)
     mask, unmasked = _grouped(use.mask or "mask"), _turned(use.mask or "mask")
     made = f"as it is made of the argument{'s' * (len(use.arguments) > 1)} {names} alone"
     return {
@@ -467,7 +468,7 @@ def _words(site: Site) -> dict[str, str]:
         "unmasked": unmasked,
         "least": "inf" if use.ascending else "-inf",
         "rank": "sort()" if use.ascending else "topk(k)",
-        "of": use.of or ("value" if is_made else "x"),
+        "of": whole,
         "Of": of,
         "both": f"{use.of} and {use.mask}" if use.of and use.mask else use.mask or "the mask",
         "f": "g" if use.of == "f" else "f",

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from breakscope.diagnose import loops
 from breakscope.project.sources import Sources
+from breakscope.source.names import root_name
 
 
 def is_handed_on(sources: Sources, file: str, made: int, called: int) -> bool:
@@ -33,10 +34,7 @@ def _of_line(function: ast.AST, line: int) -> Iterator[ast.AST]:
 
 def _is_plain(call: ast.Call) -> bool:
     """Whether a name is called, or what a name leads to: a method of an expression is no model."""
-    called: ast.AST = call.func
-    while isinstance(called, ast.Attribute | ast.Subscript):
-        called = called.value
-    return isinstance(called, ast.Name)
+    return root_name(call.func) is not None
 
 
 def _takes(call: ast.Call, tainted: set[str], made: int) -> bool:

@@ -22,6 +22,7 @@ from breakscope.diagnose.places import Places
 from breakscope.diagnose.records import BreakRecord, RawFrame
 from breakscope.diagnose.shapes import DROPS, is_drawn, use_of
 from breakscope.diagnose.site_use import Shape, Use
+from breakscope.project.sources import Span
 from breakscope.report.model import Counts, Finding, Frame, Location, SkippedFrame
 from breakscope.report.owners import is_installed, is_standard
 
@@ -116,13 +117,18 @@ def findings(found: Collected, sites: Sequence[Site], places: Places) -> list[Fi
     ]
 
 
-def _holder(frame: RawFrame, places: Places) -> str:
-    """The function that holds a site; of one in a comprehension, a frame up to 3.11, the one around it."""
-    around = places.sources.function_around(frame.file, frame.line)
-    return around.name if around is not None and _INNER.fullmatch(frame.name) else frame.name
-
-
 _INNER = re.compile(r"<\w*comp>|<genexpr>")
+
+
+def _around_inner(file: str, line: int, name: str | None, places: Places) -> Span | None:
+    """The function around a comprehension, which has a frame of its own up to 3.11; None of other frames."""
+    return places.sources.function_around(file, line) if _INNER.fullmatch(name or "") else None
+
+
+def _holder(frame: RawFrame, places: Places) -> str:
+    """The function that holds a site, be it in a comprehension of that."""
+    around = _around_inner(frame.file, frame.line, frame.name, places)
+    return frame.name if around is None else around.name
 
 
 def _compiled_part(item: Break) -> Sequence[RawFrame]:
@@ -289,9 +295,8 @@ def _told(
 
 def _qualified(location: Location, places: Places) -> str | None:
     """The function of a place, with what is around a comprehension of which the frame says nothing more."""
-    around = places.sources.function_around(location.file, location.line)
-    is_inner = around is not None and _INNER.fullmatch(location.function or "")
-    return f"{around.qualname}.<locals>.{location.function}" if around and is_inner else location.function
+    around = _around_inner(location.file, location.line, location.function, places)
+    return location.function if around is None else f"{around.qualname}.<locals>.{location.function}"
 
 
 def _packs(site: Site) -> bool:

@@ -118,9 +118,7 @@ class _By:
         calls = [one for one in nodes if isinstance(one, ast.Call)]
         self.stepped = Counter(ast.unparse(one)[:80] for one in calls if _is_stepped(one))
         self.nested = Counter(ast.unparse(one)[:80] for one in calls if _NESTED.search(ast.unparse(one.func)))
-        self.own_class = Counter(
-            ast.unparse(one)[:80] for one in nodes if _OWN_CLASS.fullmatch(ast.unparse(one)[:80])
-        )
+        self.own_class = Counter(map(ast.unparse, filter(_is_own_class, nodes)))
         loops = [one for one in nodes if isinstance(one, ast.For)]
         self.loops = Counter(
             f"for {ast.unparse(one.target)} in {ast.unparse(one.iter)}"[:80] for one in loops
@@ -136,7 +134,6 @@ class _By:
 _STEPPED = re.compile(r"(int|round|math\.(floor|ceil|trunc))$")
 _EXACT = re.compile(r"math\.(isqrt|comb|perm|gcd|lcm|factorial|log2|fmod|remainder)$")
 _NESTED = re.compile(r"\btree_(map|map_only|flatten|leaves)$")
-_OWN_CLASS = re.compile(r"type\(self\)|self\.__class__")
 
 
 def _is_stepped(call: ast.Call) -> bool:
@@ -145,6 +142,14 @@ def _is_stepped(call: ast.Call) -> bool:
     calculated = any(isinstance(part, ast.BinOp) for one in call.args for part in ast.walk(one))
     digits = name == "round" and len(call.args) > 1
     return _EXACT.match(name) is not None or (_STEPPED.match(name) is not None and (calculated or digits))
+
+
+def _is_own_class(node: ast.AST) -> bool:
+    """``type(self)`` and ``self.__class__``."""
+    match node:
+        case ast.Call(ast.Name("type"), [ast.Name("self")]) | ast.Attribute(ast.Name("self"), "__class__"):
+            return True
+    return False
 
 
 def _is_counted(over: ast.expr) -> bool:

@@ -977,15 +977,19 @@ def test_the_selection_in_a_side_is_found_by_the_mask_that_its_branch_asks_for(t
         assert reach.seen(Sources(), str(file), place, Use("branch")).side == side
 
 
+def use_of_selection(folder: Path, source: str) -> Use:
+    """The use of what a mask selects at the marked place of a script."""
+    place = marked(folder / "script.py", source)
+    return use_of(Sources(), str(folder / "script.py"), place, place[0], code="BS105")
+
+
 def test_a_loop_over_positions_that_only_keeps_books_is_for_the_caller(tmp_path: Path) -> None:
     for body, shape in (
         ("for d in dead.tolist():\n        seen[d] = seen.get(d, 0) + 1\n    return len(dead)", "books"),
         ("for d in dead.tolist():\n        x = x * 2 + d\n    return x", "loop"),
     ):
         found = f"def f(x, size):\n    dead = [[(size < 3).nonzero()]].squeeze(-1)\n    {body}\n"
-        place = marked(tmp_path / "script.py", found)
-        use = use_of(Sources(), str(tmp_path / "script.py"), place, place[0], code="BS105")
-        assert use.shape == shape
+        assert use_of_selection(tmp_path, found).shape == shape
 
 
 def test_what_is_reduced_where_it_is_selected_is_told_of_all_elements(tmp_path: Path) -> None:
@@ -994,8 +998,7 @@ def test_what_is_reduced_where_it_is_selected_is_told_of_all_elements(tmp_path: 
         ("return ([[near[same]]].exp() * 2).sum()", "near.exp() * 2"),
         ("return self.net([[near[same]]]).sum()", ""),
     ):
-        place = marked(tmp_path / "script.py", f"def f(near, same):\n    {body}\n")
-        use = use_of(Sources(), str(tmp_path / "script.py"), place, place[0], code="BS105")
+        use = use_of_selection(tmp_path, f"def f(near, same):\n    {body}\n")
         assert (use.shape, use.of) == ("reduced", of)
 
 
@@ -1005,9 +1008,7 @@ def test_what_is_computed_with_what_a_mask_selects_is_not_only_returned(tmp_path
         ("y = [[y[seen]]]\n    r = y - mean\n    return mean + r", "selected"),
         ("return [[x[seen]]] * 2", "selected"),
     ):
-        place = marked(tmp_path / "script.py", f"def f(x, y, seen, mean):\n    {body}\n")
-        use = use_of(Sources(), str(tmp_path / "script.py"), place, place[0], code="BS105")
-        assert use.shape == shape
+        assert use_of_selection(tmp_path, f"def f(x, y, seen, mean):\n    {body}\n").shape == shape
 
 
 def test_a_name_that_was_a_number_of_numpys_and_of_pythons_is_numpys(tmp_path: Path) -> None:
