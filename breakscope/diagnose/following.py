@@ -27,6 +27,7 @@ from breakscope.report.model import Finding, Guard
 
 # A number that comes of a size is one of the shape's own, and so are strides.
 _ITEM = re.compile(r"(?P<of>[\w.]+(\[[^\]]+\])*)\[\d+\]")
+_FILLED = re.compile(r"(?!self\.)\w+\.(?:\w+\.)*(?P<items>\w+)(\[[^\]]+\])+")
 _NEAR = 4  # lines between a check and its raise
 _LARGEST = 1 << 40
 _MOST_NAMED = 3
@@ -643,7 +644,7 @@ def _compiled_alone(again: Sequence[_Again], sites: Sequence[Finding], places: P
             continue  # a size or a mode of the call explains it
         if seen is None or not seen.within or guard is None or not seen.same_call:
             continue  # what differs from call to call is guarded without the break as well
-        if _goes_on(one, guard, places):
+        if _goes_on(one, guard, seen, places):
             continue
         site = None if _is_passed(guard, seen) else _around(seen.within, sites, places)
         if site is not None:
@@ -654,11 +655,18 @@ def _compiled_alone(again: Sequence[_Again], sites: Sequence[Finding], places: P
             yield _follows(one.finding, site, f"{runs}. {alone} {what} is compiled as part of what calls it")
 
 
-def _goes_on(one: _Again, guard: Guard, places: Places) -> bool:
+def _goes_on(one: _Again, guard: Guard, seen: Origin, places: Places) -> bool:
     """Whether what an object keeps differs from call to call too: a count that goes up, a list that grows."""
     if guard.cause == "container" and guard.source is not None:
         grows = re.compile(rf"^\s*{re.escape(guard.source)}(\.(append|extend|insert)\(|\s*\+=)")
         return places.sources.mentions(one.finding.location.file, grows)
+    filled = _FILLED.fullmatch(guard.source or "")
+    if filled and seen.opaque:
+        # What an object of the call's own keeps: whoever gets the object is compiled again for it.
+        sets = re.compile(
+            rf"\.{filled['items']}(\[[^\]]*\])+\s*(,[^=]*)?=(?!=)|\.{filled['items']}\.(append|insert)\("
+        )
+        return places.sources.mentions(one.finding.location.file, sets)
     steps = {again.step for again in (*one.cause.recompiles, *one.cause.refused)}
     numbers = [value for value in guard.values if value.lstrip("-").replace(".", "", 1).isdecimal()]
     if guard.cause != "module_attribute" or len(numbers) < len(guard.values) or guard.source is None:

@@ -70,6 +70,7 @@ class Theirs:
         under: how many sites of its package that line leads to; runs_model: whether it calls a module, and
             no function of the library. source: the statement that the site is in.
         given: whether the settings ask for what the library's own call gives it, which no caller decides.
+        through: the library's line that calls torch, where the site is in torch.
     """
 
     file: str
@@ -85,6 +86,7 @@ class Theirs:
     line: str = ""
     source: str = ""
     given: bool = False
+    through: str = ""
 
     @property
     def module(self) -> str | None:
@@ -283,7 +285,8 @@ def _of_class(theirs: Theirs) -> str:
 
 
 def _whose(theirs: Theirs) -> str:
-    where = f", reached from {theirs.caller}" if theirs.caller else ""
+    where = f", called by {theirs.through}" * bool(theirs.through)
+    where += f", reached from {theirs.caller}" if theirs.caller else ""
     only = f" and only where `{theirs.settings}`" if theirs.settings else ""
     return f"The line is in {theirs.package}{where}{only}"
 
@@ -324,6 +327,8 @@ def _around(theirs: Theirs) -> str:
         return f"{_outside(theirs)}, or put torch.compiler.disable on the function that makes it"
     own = "breakscope fix --with COMMAND asks a command for it, proves it and keeps it as an overlay"
     own = f"{own}; or leave it"
+    if theirs.through:
+        return f"write the line that calls it another way: {own}"
     if theirs.settings and " is None" not in theirs.settings:
         return f"make the call without what leads there; or write the line another way: {own}"
     return f"write the line another way: {own}"

@@ -258,13 +258,13 @@ def _told(
             reach.message(*at),
             reach.names(*at, DROPS),
             together,
-            _is_compiled(caller, stack)
-            or (caller is not None and (caller.file, caller.line) in others.passed),
+            caller is not None and (caller.file, caller.line) in others.passed,
             others.under,
             _runs_model(caller, stack),
             (caller.source or "").strip() if caller is not None else "",
             source="" if standard else reach.statement(*at),
             given=reach.gives_itself(places.sources, stack, settings),
+            through=_through(stack, places) if owner == "torch" else "",
         )
     seen = reach.seen(*at, use)
     return ToldSite(
@@ -327,9 +327,12 @@ def _calls_torch(stack: Sequence[Frame]) -> Frame | None:
     return None if last is None or is_installed(last.file) or is_standard(last.file) else last
 
 
-def _is_compiled(caller: Frame | None, stack: Sequence[Frame]) -> bool:
-    """Whether the project's line that leads to a site is itself compiled, and not what calls that."""
-    return caller is not None and caller in stack[1:]
+def _through(stack: Sequence[Frame], places: Places) -> str:
+    """The library's line that calls torch; empty where the project's own does."""
+    last = next((frame for frame in reversed(stack) if frame.owner != "torch"), None)
+    if last is None or last.owner == "project" or not is_installed(last.file):
+        return ""
+    return f"`{(last.source or '').strip()}` ({places.short(last.file, last.line)})"
 
 
 def _runs_model(caller: Frame | None, stack: Sequence[Frame]) -> bool:

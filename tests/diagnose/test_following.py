@@ -245,6 +245,56 @@ def test_a_list_that_grows_from_call_to_call_does_not_go_with_a_break(scan: Scan
     assert all("do what is said there" not in str(one.advice) for one in grown)
 
 
+FILLED = """
+    import torch
+    from torch import nn
+
+    class Cache:
+        def __init__(self, layers):
+            self.k = [None] * layers
+
+        def update(self, layer, k):
+            if self.k[layer] is None:
+                self.k[layer] = k
+            else:
+                self.k[layer] = torch.cat([self.k[layer], k], 1)
+            return self.k[layer]
+
+    class Layer(nn.Module):
+        def __init__(self, number):
+            super().__init__()
+            self.number = number
+
+        def forward(self, x, cache):
+            k = cache.update(self.number, x)
+            print(end="")
+            return x + k.sum()
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.ModuleList([Layer(0), Layer(1)])
+
+        def forward(self, x, cache):
+            for layer in self.layers:
+                x = layer(x, cache)
+            return x
+
+    net, cache = torch.compile(Net()), Cache(2)
+    for _ in range(4):
+        net(torch.ones(2, 1), cache)
+"""
+
+
+@torch
+def test_what_an_object_of_the_calls_own_is_filled_with_does_not_go_with_a_break(scan: Scan) -> None:
+    """Without the break it is the caller that is compiled again for what the cache holds."""
+    report = scan(FILLED)
+    held = [one for one in causes(report) if one.guard and str(one.guard.source).startswith("cache.k[")]
+    assert len(held) >= 3
+    assert all("do what is said there" not in str(one.advice) for one in held)
+
+
 @torch
 def test_what_is_compiled_by_itself_because_its_caller_broke_follows_from_that_break(scan: Scan) -> None:
     report = scan(ALONE)
@@ -805,6 +855,42 @@ def library(warm: WarmScans, tmp_path_factory: pytest.TempPathFactory) -> Report
     (package / "__init__.py").touch()
     (package / "encoder.py").write_text(textwrap.dedent(LIBRARY))
     return warm.scan(folder, USE)
+
+
+@torch
+def test_a_librarys_line_that_breaks_in_torch_is_named_and_no_call_that_is_eager(
+    warm: WarmScans, tmp_path: Path
+) -> None:
+    """The call of the compiled module is outside of compiled code already."""
+    package = tmp_path / "site-packages" / "speech"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    sets = "self.pos = self.pos.to(x.dtype)"
+    (package / "encoder.py").write_text(
+        "import torch\nfrom torch import nn\n\nclass Encoder(nn.Module):\n    def __init__(self):\n"
+        "        super().__init__()\n        self.pos = nn.Buffer(torch.ones(3))\n\n"
+        f"    def forward(self, x):\n        {sets}\n        return x + self.pos\n"
+    )
+    report = warm.scan(
+        tmp_path,
+        """
+        import sys
+        sys.path.insert(0, "site-packages")
+        import torch
+        from speech import encoder
+
+        net = torch.compile(encoder.Encoder())
+
+        def step(x):
+            return net(x)
+
+        step(torch.ones(3))
+        """,
+    )
+    advice = str(only(report, "BS198").advice)
+    assert f"called by `{sets}` (encoder.py:10)" in advice
+    assert "write the line that calls it another way" in advice
+    assert "outside of the compiled function" not in advice
 
 
 @torch
