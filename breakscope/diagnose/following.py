@@ -74,6 +74,7 @@ def linked(
         _Again(finding, cause, _origin(found, cause, places))
         for finding, cause in zip(recompiles, kept, strict=True)
     ]
+    again = _by_layer(again)
     changed: dict[str, Finding] = {}
     for finding in (*_same_expression(sites), *_read_at_breaks(again, sites, places)):
         changed[finding.fingerprint] = finding
@@ -378,6 +379,32 @@ def _read_at_breaks(again: Sequence[_Again], sites: Sequence[Finding], places: P
             is_captured = one.finding.code == "BS213" and "capture_scalar_outputs" in (site.advice or "")
             own = one.finding.advice if is_captured else None
             yield _follows(one.finding, site, (own or "").rstrip("."))
+
+
+def _by_layer(again: Sequence[_Again]) -> list[_Again]:
+    """A size that one call has on its several layers is not led to a size of the call when it comes again."""
+    layers: dict[object, set[str]] = {}
+    for one in again:
+        if one.origin is not None and one.origin.same_call and one.finding.guard is not None:
+            layers.setdefault(_sized_thing(one), set()).update(one.finding.guard.values)
+
+    def comes_again(one: _Again) -> bool:
+        guard, seen = one.finding.guard, one.origin
+        if guard is None or seen is None or seen.same_call or guard.cause not in ("size", "symbolic_shape"):
+            return False
+        if any(
+            seen.direct and (size.dimension, str(size.new)) == (guard.dimension, guard.actual)
+            for size in seen.sizes
+        ):
+            return False  # the argument itself, whose own dimension changed
+        return not layers.get(_sized_thing(one), set()).isdisjoint({guard.expected, guard.actual})
+
+    return [
+        replace(one, origin=replace(one.origin, same_call=True, sizes=()))
+        if one.origin is not None and comes_again(one)
+        else one
+        for one in again
+    ]
 
 
 def _sized_thing(one: _Again) -> object:

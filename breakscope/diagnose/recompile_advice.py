@@ -377,7 +377,7 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
         )
     others = [value for value in guard.values if value not in _SPECIAL_SIZES]
     if ones and len(others) < A_SECOND:
-        return _zero_or_one(size, origin, where, ones)
+        return _zero_or_one(guard, size, origin, where, ones)
     if ones:
         return (
             f"dimension {size.dimension} of {size.argument}{_whole(origin)} came with {listed(others)}: for"
@@ -520,13 +520,19 @@ def _pad(size: Size) -> str:
     return "pad to one size"
 
 
-def _zero_or_one(size: Size, origin: Origin, where: str, ones: list[str]) -> str:
+def _zero_or_one(guard: Guard, size: Size, origin: Origin, where: str, ones: list[str]) -> str:
     each = " for each" if len(ones) > 1 else ""
-    at = "at" if str(size.new) in ones else "before the call at"
+    at = "at" if {str(size.new), guard.actual} & set(ones) else "before the call at"
+    # A 1 that the call's size was not is what the code makes of it, or a size of a layer's own.
+    is_other = guard.actual in ones and str(size.new) not in ones
+    what = (
+        f"dimension {guard.dimension} of {guard.source}"
+        if is_other
+        else f"dimension {size.dimension} of {size.argument}{where}"
+    )
     came = (
-        f"torch compiles sizes 0 and 1 apart from all others, and dimension {size.dimension} of"
-        f" {size.argument}{where} came with {' and '.join(ones)} {at} {origin.where}: one graph more{each},"
-        " once"
+        f"torch compiles sizes 0 and 1 apart from all others, and {what} came with {' and '.join(ones)} {at}"
+        f" {origin.where}: one graph more{each}, once"
     )
     return f"{came}. {_apart(size)}"
 

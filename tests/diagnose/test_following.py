@@ -245,6 +245,44 @@ def test_a_list_that_grows_from_call_to_call_does_not_go_with_a_break(scan: Scan
     assert all("do what is said there" not in str(one.advice) for one in grown)
 
 
+LAYERS = """
+    import torch
+    from torch import nn
+
+    class Pad(nn.Module):
+        def forward(self, x):
+            print(end="")
+            x = nn.functional.pad(x, (2, 0))
+            return torch.cat([x, x], 1)
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.ModuleList([Pad(), Pad(), Pad()])
+
+        def forward(self, x):
+            for layer in self.layers:
+                x = layer(x)
+            return x
+
+    net = torch.compile(Net())
+    for length in (16, 20, 24):
+        net(torch.ones(2, 1, length))
+"""
+
+
+@torch
+def test_a_size_that_is_the_layers_own_is_not_led_to_a_size_of_the_call_when_it_comes_again(
+    scan: Scan,
+) -> None:
+    report = scan(LAYERS)
+    site = only(report, "BS104")
+    channels = [one for one in report.findings if one.guard and one.guard.dimension == 1]
+    assert len(channels) == 2
+    assert all(one.caused_by == site.fingerprint for one in channels)
+    assert all("Torch compiles sizes 0 and 1 apart" not in str(one.advice) for one in channels)
+
+
 FILLED = """
     import torch
     from torch import nn
