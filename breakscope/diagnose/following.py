@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from breakscope.diagnose import break_words, uses
@@ -84,8 +84,22 @@ def linked(
     left = [one for one in left if one.finding.fingerprint not in changed]
     for finding in _compiled_alone(left, sites, places):
         changed[finding.fingerprint] = finding
-    made = [changed.get(finding.fingerprint, finding) for finding in made]
-    return _called_from(_with_others(_never_dynamic(_told(made)), again), again, places)
+    now = [changed.get(finding.fingerprint, finding) for finding in made]
+    now = _called_from(_with_others(_never_dynamic(_told(now)), again), again, places)
+    return _limits_too(now, {finding.fingerprint: finding.advice for finding in made})
+
+
+def _limits_too(now: Sequence[Finding], before: Mapping[str, str | None]) -> list[Finding]:
+    """The findings; of a limit the same is said as of the guard that used it up."""
+    advice = {finding.fingerprint: finding.advice for finding in now}
+
+    def as_its_guard(finding: Finding) -> Finding:
+        was, becomes = (str(of.get(finding.caused_by or "")).rstrip(".") for of in (before, advice))
+        if finding.code != "BS303" or was == becomes or not str(finding.advice).startswith(was):
+            return finding
+        return replace(finding, advice=f"{becomes}{str(finding.advice).removeprefix(was)}")
+
+    return [as_its_guard(finding) for finding in now]
 
 
 def _told(made: Sequence[Finding]) -> list[Finding]:

@@ -283,6 +283,43 @@ def test_a_size_that_is_the_layers_own_is_not_led_to_a_size_of_the_call_when_it_
     assert all("Torch compiles sizes 0 and 1 apart" not in str(one.advice) for one in channels)
 
 
+LIMIT_OF_LAYERS = """
+    import torch
+    from torch import nn
+
+    class Scale(nn.Module):
+        def __init__(self, n):
+            super().__init__()
+            self.n = n
+
+        def forward(self, x):
+            print(end="")
+            return x * self.n
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.ModuleList([Scale(n) for n in range(10)])
+
+        def forward(self, x):
+            for layer in self.layers:
+                x = layer(x)
+            return x
+
+    net = torch.compile(Net())
+    net(torch.ones(3))
+"""
+
+
+@torch
+def test_of_a_limit_the_same_is_said_as_of_the_guard_that_used_it_up(scan: Scan) -> None:
+    report = scan(LIMIT_OF_LAYERS)
+    (limit,) = coded(report, "BS303")
+    (guard,) = (one for one in report.findings if one.fingerprint == limit.caused_by)
+    assert "Goes with BS104" in str(guard.advice)
+    assert str(limit.advice).startswith(str(guard.advice))
+
+
 FILLED = """
     import torch
     from torch import nn
