@@ -77,7 +77,8 @@ _SCATTERS = re.compile(r"(index_add|index_put|index_copy|index_reduce|scatter\w*
 _ADDS = re.compile(
     r"\.(index_add|scatter_add|scatter_reduce|index_reduce)_?\(|\bbincount\(|\bsegment|accumulate=True|reduce="
 )
-_PAIRS = re.compile(r"\[[^\]]*\bNone\b[^\]]*\]|\.unsqueeze\(")
+_PAIRS = re.compile(r"\[[^\]]*\bNone\b[^\]]*\]|\.unsqueeze\([^()]*\)")
+_FIRST_ELSE = re.compile(r"(quantile|topk|kthvalue)$")  # which one, or how many, comes before the dimension
 _LOSSES = re.compile(r"loss|criterion|cross_entropy|nll|\bbce", re.IGNORECASE)
 _SIZES = ("minlength", "output_size", "num_classes")  # arguments that are sizes, whatever is called
 _FILLS = re.compile(r"(full|full_like|new_full)$")  # their second argument is no size
@@ -99,6 +100,7 @@ class End:
         gathered: whether it is one of a list; looped: whether a loop over a list takes them one by one.
         counted: whether it is only how many a mask selects; positions: whether it is where that is set.
         unsure: whether it ends there only if what it was calculated with is no tensor.
+        file: the name of the file, where that is another one than what is asked about.
     """
 
     kind: Kind
@@ -110,6 +112,7 @@ class End:
     counted: bool = False
     positions: bool = False
     unsure: bool = False
+    file: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +182,12 @@ def handed_on(call: ast.Call, given: ast.AST, way: Sequence[ast.AST]) -> tuple[a
     function = _defined(call, way)
     name = None if function is None else _parameter(function, call, given)
     return None if function is None or name is None else (function, name)
+
+
+def outside_of(function: ast.AST, way: Sequence[ast.AST]) -> list[ast.AST]:
+    """What is around a function of the same file: the module, and the class whose method it is."""
+    owners = (node for node in ast.walk(way[0]) if isinstance(node, ast.ClassDef) and function in node.body)
+    return [way[0], *[*owners][:1]]
 
 
 def selects(node: ast.AST | None) -> bool:
@@ -354,7 +363,7 @@ class _Follow:
         if held.gathered and name == "sort":  # of a list
             self._end("order", way, held)
             return None
-        if is_selected and _RANKS.match(name):
+        if is_selected and _RANKS.match(name) and _is_whole(way[-3]):
             self._end("ranked", way, held)
             return None
         return replace(held, state="list", varies=is_selected) if name == "tolist" else held
@@ -388,7 +397,8 @@ class _Follow:
             return None
         if kind is None and is_selection:
             # A module gives as many as it is given; what positions pick is no position.
-            return replace(held, positions=held.positions and not _PICKS.match(name))
+            listed = held.gathered and not _JOINS.match(name)
+            return replace(held, positions=held.positions and not _PICKS.match(name), gathered=listed)
         if kind in ("math", "numpy"):
             self._needed_as_number(way[:-1], held, level, ("turns", "loop test", "size", "slice"))
         if kind is None and is_statement:
@@ -408,6 +418,8 @@ class _Follow:
         before = len(self.ends)
         if holder is not None and _GATHERS.match(name) and isinstance(holder, ast.Name | ast.Attribute):
             self._name(ast.unparse(holder), way, replace(held, gathered=True), level)
+        if held.state == "selection" and holder is not None and _is_joined_across(ast.unparse(holder), way):
+            return  # row stays with row, and what becomes of them is too far away to be told
         # A list that belongs to an object is read later, whatever this function does with it.
         if len(self.ends) == before:
             # What an object adds, a set or a meter, is no list of its items.
@@ -544,6 +556,8 @@ class _Follow:
                 moves = any(one.lower or one.upper for one in slices)
                 is_masked = held.state == "selection" and not isinstance(target.slice, ast.Constant)
                 self._end(("joined" if moves else "stored") if is_masked else "kept", way, held)
+                if isinstance(target.slice, ast.Constant) and held.state == "number":
+                    self._name(ast.unparse(target), way, held, level)  # ``self.info["n"]``, read again below
 
     def _name(self, name: str, way: tuple[ast.AST, ...], held: _Held, level: int) -> None:
         """Every place after this one where a name is read."""
@@ -629,9 +643,9 @@ class _Follow:
         before = len(self.ends)
         inner = _Follow([way[:-1], *self._callers[level:]])
         inner._seen = self._seen
-        top = way[0]
+        outside = outside_of(function, way)
         for use in uses.uses(function, name):
-            inner.climb((top, *use), replace(held, name=name, depth=held.depth + 2))
+            inner.climb((*outside, *use), replace(held, name=name, depth=held.depth + 2))
         self.ends += inner.ends
         return len(self.ends) > before
 
@@ -665,7 +679,7 @@ def _kind_of_selection(call: ast.Call, name: str, of: str) -> Kind | None:
         ("loss", _LOSSES.search(of) is not None and not keeps_each),
         ("scattered", _SCATTERS.match(name) is not None),
         ("reduced", name != "len" and uses.REDUCES.match(name) is not None and _is_whole(call)),
-        ("joined", _JOINS.match(name) is not None and not uses.KEEPS.match(name)),
+        ("joined", _JOINS.match(name) is not None and not uses.KEEPS.match(name) and _is_whole(call)),
     )
     return next((kind for kind, holds in rows if holds), None)
 
@@ -851,13 +865,20 @@ def _is_first(taken: ast.AST) -> bool:
 
 
 def _is_whole(call: ast.AST) -> bool:
-    """Whether a reduction takes the dimension along which a mask selects: the first, or all."""
+    """Whether a reduction, or a join, goes along the dimension in which a mask selects: the first, or all."""
     if not isinstance(call, ast.Call):
         return True
-    is_function = isinstance(call.func, ast.Name) or ast.unparse(call.func).startswith("torch.")
-    first = is_function + uses.called(call).endswith("quantile")  # which it is comes first
+    is_function = isinstance(call.func, ast.Name) or re.fullmatch(r"(torch|np)\.\w+", ast.unparse(call.func))
+    first = bool(is_function) + (_FIRST_ELSE.search(uses.called(call)) is not None)  # which it is comes first
     given = [one.value for one in call.keywords if one.arg in ("dim", "axis")] + call.args[first:]
     return not given or ast.unparse(given[0]) == "0"
+
+
+def _is_joined_across(name: str, way: Sequence[ast.AST]) -> bool:
+    """Whether the items of a list are joined along another dimension than that in which a mask selects."""
+    calls = (node for node in ast.walk(_function(way) or way[0]) if isinstance(node, ast.Call))
+    joins = [one for one in calls if _JOINS.match(uses.called(one)) and one.args[:1]]
+    return any(ast.unparse(one.args[0]) == name and not _is_whole(one) for one in joins)
 
 
 def _is_paired(parent: ast.BinOp | ast.Compare, way: Sequence[ast.AST]) -> bool:
@@ -868,8 +889,14 @@ def _is_paired(parent: ast.BinOp | ast.Compare, way: Sequence[ast.AST]) -> bool:
     names = {node.id for node in ast.walk(parent) if isinstance(node, ast.Name)}
     selected = {name: [one for one in values_of(name, way) if selects(one)] for name in names}
     masks = {_mask(one) for values in selected.values() for one in values}
-    spread = len(_PAIRS.findall(ast.unparse(parent)))
-    return sum(map(bool, selected.values())) > 1 and spread > 0 and (len(masks) > 1 or spread > 1)
+    written = [ast.unparse(node) for node in ast.walk(parent) if isinstance(node, ast.Subscript | ast.Call)]
+    spread = {
+        text.removeprefix(name)
+        for text in written
+        for name in selected
+        if selected[name] and _PAIRS.fullmatch(text.removeprefix(name)) and text.startswith(name)
+    }
+    return sum(map(bool, selected.values())) > 1 and len(spread) + (len(masks) > 1) > 1
 
 
 def _mask(selection: ast.expr) -> str:
@@ -1060,13 +1087,20 @@ def is_array(node: ast.AST | None, way: Sequence[ast.AST], depth: int = 0) -> bo
 
 
 def _defined(call: ast.Call, way: Sequence[ast.AST]) -> ast.FunctionDef | None:
-    """The function of the same file that a call names: by its name, as a method of self, or ``Fn.apply``."""
-    scopes: list[ast.Module | ast.FunctionDef | ast.ClassDef]
+    """The function of the same file that a call names: by its name, as a method of self, or ``Fn.apply``.
+
+    Of a module that an object keeps, ``self.head(x)``, it is the ``forward`` of the module's class.
+    """
+    scopes: Sequence[ast.AST]
     match call.func:
         case ast.Name(name):
             scopes = [node for node in way if isinstance(node, ast.Module | ast.FunctionDef)]
         case ast.Attribute(ast.Name("self"), name):
             scopes = [node for node in way if isinstance(node, ast.ClassDef)]
+            if kept := _class_of(name, way):
+                scopes, name = [kept], "forward"
+        case ast.Attribute(ast.Attribute(ast.Name("self"), of), name):
+            scopes = [kept] if (kept := _class_of(of, way)) else []
         case ast.Attribute(ast.Name(of), "apply"):
             outside = [node for node in way if isinstance(node, ast.Module | ast.FunctionDef)]
             within = [one for node in outside for one in node.body if isinstance(one, ast.ClassDef)]
@@ -1078,8 +1112,17 @@ def _defined(call: ast.Call, way: Sequence[ast.AST]) -> ast.FunctionDef | None:
         (
             node
             for scope in reversed(scopes)
-            for node in scope.body
+            for node in getattr(scope, "body", ())
             if isinstance(node, ast.FunctionDef) and node.name == name
         ),
         None,
     )
+
+
+def _class_of(attribute: str, way: Sequence[ast.AST]) -> ast.ClassDef | None:
+    """The class of the same file of which an object keeps an instance: of ``self.head = Head(8)``."""
+    values = values_of(f"self.{attribute}", way)
+    names = {ast.unparse(value.func) if isinstance(value, ast.Call) else "" for value in values}
+    classes = [node for node in getattr(way[0], "body", ()) if isinstance(node, ast.ClassDef)]
+    found = [node for node in classes if node.name in names]
+    return found[0] if len(names) == 1 and found else None

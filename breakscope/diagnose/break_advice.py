@@ -627,6 +627,9 @@ def _of_test(code: str, site: Site) -> str | None:
         return break_words.COUNTED
     if code == "BS101" and site.rewritten:
         return break_words.REWRITTEN[_how(code, site.shape)].format(rewritten=site.rewritten)
+    if code == "BS101" and site.seen.left_out is not None:
+        of, kept = site.seen.left_out
+        return break_words.LEAVES_ROWS_OUT.format(of=of, kept=kept)
     if code == "BS101" and site.seen.side is not None and site.shape in ("branch", "plain"):
         picked, of, mask, side = site.seen.side
         of_labels = re.search(r"(?<!binary_)cross_entropy|nll_loss", side)

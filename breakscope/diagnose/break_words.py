@@ -89,6 +89,12 @@ ASSERTED = (
     "Assert it on the tensor{text}: assert {asserted}. Dynamo traces that as torch._assert_async, which"
     " raises RuntimeError."
 )
+LEAVES_ROWS_OUT = (
+    "The branch leaves out of `{of}` what `{kept}` does not have, so its sides differ in size, and"
+    " torch.where cannot select: select in the caller, before the compiled call, whether or not something"
+    " is left out; or keep all, and leave out at the end what is not in `{kept}`, by torch.where or a"
+    " weight of 0."
+)
 SELECTS_IN_SIDE = (
     "Select with torch.where({condition}, {sides}), and write the side without `{picked}`, which breaks by"
     " itself, as how many it selects depends on data: under the mask, {how}; where the branch does more than"
@@ -984,8 +990,8 @@ BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
         ("BS104",),
         r"warn",
         (
-            f"Warn before the compiled call, or add the function to {_CONFIG}.reorderable_logging_functions:"
-            " it then runs after the graph."
+            "Warn in the caller, outside of the compiled call, or add the function to"
+            f" {_CONFIG}.reorderable_logging_functions: it then runs after the graph."
         ),
     ),
     (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 
 from breakscope.diagnose import break_words, uses
 from breakscope.diagnose.collect import Collected
@@ -471,6 +472,10 @@ def _selection(one: _Again, guard: Guard, sites: Sequence[Finding], places: Plac
     if guard.cause not in ("size", "symbolic_shape") or (guard.source or "").startswith("self."):
         return None
     line = line_of_temporary(guard.source) if guard.source else None
+    if line is None and seen is not None and seen.same_call and not guard.resumed and seen.within:
+        return (
+            None  # what one call gives it twice differs by itself; why it is compiled alone says what to do
+        )
     sizes = [(str(size.old), str(size.new)) for size in seen.sizes] if seen is not None else []
     # What a break leaves is as large as an argument only if both are: data gives one such number by chance.
     if came in sizes or (line is None and any(set(size) & set(came) for size in sizes)):
@@ -681,7 +686,7 @@ def _why(one: _Again) -> str:
 def _compiled_alone(again: Sequence[_Again], sites: Sequence[Finding], places: Places) -> Iterable[Finding]:
     for one in again:
         seen, guard = one.origin, one.finding.guard
-        if (_key(one) or ("handed on",))[0] != "handed on":
+        if (_key(one) or ("handed on",))[0] not in ("handed on", "gradient"):
             continue  # a size or a mode of the call explains it
         if seen is None or not seen.within or guard is None or not seen.same_call:
             continue  # what differs from call to call is guarded without the break as well
@@ -691,8 +696,10 @@ def _compiled_alone(again: Sequence[_Again], sites: Sequence[Finding], places: P
         if site is not None:
             what = one.finding.location.function
             other = f"another {guard.source}" if guard.source else "other arguments"
+            if guard.cause == "requires_grad":
+                other = f"a {guard.source} that needs a gradient and one that needs none"
             runs = f"One call at {seen.where} runs {what} more than once, with {other}"
-            alone = f"Without that break{_too(site, seen.within, sites)}"
+            alone = f"Without that break{_too(site, one, sites, places)}"
             yield _follows(one.finding, site, f"{runs}. {alone} {what} is compiled as part of what calls it")
 
 
@@ -729,27 +736,54 @@ def _around(
             return looped[-1]
     for file, line, name in within:
         for site in sites:
-            given_up = any(
-                one.file == file and (one.function or "").rpartition(".")[2] == name for one in site.skipped
-            )
-            if given_up or any(frame.file == file and frame.line == line for frame in site.stack):
+            if _gives_up(site, [(file, line, name)]) or any(
+                frame.file == file and frame.line == line for frame in site.stack
+            ):
                 return site
     return None
 
 
-def _too(site: Finding, within: Sequence[tuple[str, int, str]], sites: Sequence[Finding]) -> str:
-    """The other breaks behind the same calls, because of which they would not be one graph either."""
+def _too(site: Finding, one: _Again, sites: Sequence[Finding], places: Places) -> str:
+    """The other breaks because of which a function would not be part of what calls it either.
+
+    First a caller that is given up as a whole, then the function's own breaks, then those in a loop around
+    the call, and behind the same calls.
+    """
+    within = one.origin.within if one.origin is not None else ()
+    own = _function(one)
     calls = {(file, line) for file, line, _ in within}
-    others = [
-        one.location.line
-        for one in sites
-        if one.location.line != site.location.line
-        and any((frame.file, frame.line) in calls for frame in one.stack[:-1])
-    ]
-    lines = [str(line) for line in sorted(set(others))[:_MOST_NAMED]]
-    if not lines:
-        return ""
-    return f" and those behind the same calls (line{'s' * (len(lines) > 1)} {listed(lines)})"
+
+    def nearness(other: Finding) -> int:
+        place = other.location
+        if _gives_up(other, within[:1]):
+            return 0
+        if (place.file, place.function) == own:
+            return 1
+        if any(file == place.file and _share_loop(other, line, places) for file, line, _ in within):
+            return 2
+        return 3 if any((frame.file, frame.line) in calls for frame in other.stack[:-1]) else 4
+
+    others = [other for other in sites if other.location.line != site.location.line and nearness(other) < 4]
+    others.sort(key=lambda other: (nearness(other), other.location.line))
+    lines = list(
+        dict.fromkeys(
+            f"line {other.location.line}"
+            if other.location.file == site.location.file
+            else f"{PurePath(other.location.file).name}:{other.location.line}"
+            for other in others
+        )
+    )
+    more = ["others"] * (len(lines) > _MOST_NAMED)
+    return f" and those at {listed([*lines[:_MOST_NAMED], *more])}" if lines else ""
+
+
+def _gives_up(site: Finding, within: Sequence[tuple[str, int, str]]) -> bool:
+    """Whether a break gives up one of the functions at work as a whole, so that all it calls is alone."""
+    return any(
+        one.file == file and (one.function or "").rpartition(".")[2] == name
+        for one in site.skipped
+        for file, _, name in within
+    )
 
 
 def _share_loop(site: Finding, line: int, places: Places) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import Literal
 
 from breakscope.diagnose import becomes, uses
@@ -166,14 +167,14 @@ class Taken:
 
     def needed(self, kinds: Sequence[Kind]) -> str:
         """The same of some kinds of needs."""
-        lines: dict[str, list[int]] = {}
+        lines: dict[str, list[str]] = {}
         for end in self.ends:
-            line = getattr(end.taker, "lineno", 0)
+            line = f"{getattr(end.taker, 'lineno', 0)}{f' of {end.file}' * bool(end.file)}"
             unsure = end.kind == "test" and (end.unsure or only_raises(uses.statement(end.way)))
             if end.kind in kinds and not unsure and line not in lines.setdefault(_NEEDS[end.kind], []):
                 lines[_NEEDS[end.kind]].append(line)
         return ", ".join(
-            f"{what} (line{'s' * (len(at) > 1)} {', '.join(map(str, at[:3]))})" for what, at in lines.items()
+            f"{what} (line{'s' * (len(at) > 1)} {', '.join(at[:3])})" for what, at in lines.items()
         )
 
 
@@ -183,8 +184,13 @@ def taken(sources: Sources, guard: Guard, at_work: Sequence[tuple[str, int]]) ->
     Args:
         at_work: (file, line) of the compiled function first, then of those that were inlined in it.
     """
-    ways = [way for file, line in at_work if (way := _way(sources, file, line))]
-    found = [end for at, way in enumerate(ways) for end in _ends(guard, way, inlined=at > 0)]
+    worked = [(file, way) for file, line in at_work if (way := _way(sources, file, line))]
+    ways = [way for _, way in worked]
+    found = [
+        end if file == at_work[0][0] else replace(end, file=PurePath(file).name)
+        for at, (file, way) in enumerate(worked)
+        for end in _ends(guard, way, inlined=at > 0)
+    ]
     if (guard.source or "").startswith("self."):
         found += [
             end for way in ways[:1] for called in _called(way) for end in _ends(guard, called, inlined=False)
@@ -443,7 +449,8 @@ def _ends_of_size(way: Sequence[ast.AST], name: str, dimension: int, depth: int 
             case [_, ast.Call() as call, ast.Name() as given] if depth < _DEEP:
                 handed = becomes.handed_on(call, given, [*way[:-1], *use[: use.index(call) + 1]])
                 if handed is not None and handed[0] is not way[-1]:
-                    yield from _ends_of_size([*way[:-1], handed[0]], handed[1], dimension, depth + 1)
+                    inner = [*becomes.outside_of(handed[0], way), handed[0]]
+                    yield from _ends_of_size(inner, handed[1], dimension, depth + 1)
         if (dimension == 0 and _is_run_over(use)) or _is_run_over_in_parts(use, dimension):
             yield End("turns", tuple(use), name, use[-1])
 

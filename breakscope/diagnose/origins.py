@@ -180,11 +180,15 @@ def _keeps_static(file: str, entry: str, places: Places) -> bool:
     return places.sources.mentions(file, _NOT_DYNAMIC) and not is_plain
 
 
-def _likeness(size: Size, guard: Guard) -> tuple[int, int, float, bool]:
-    """How well a size that differed explains the guard's: a padded one has one of its two values."""
+def _likeness(size: Size, guard: Guard) -> tuple[int, int, float, bool, bool]:
+    """How well a size that differed explains the guard's: a padded one has one of its two values.
+
+    What an object holds may be of another call: what is passed itself comes first.
+    """
     same = (str(size.old) == guard.expected) + (str(size.new) == guard.actual)
     explains = _how_plainly(guard, [size])
-    return same, explains, 0.0 if explains else -_apart(size, guard), size.dimension == guard.dimension
+    apart = 0.0 if explains else -_apart(size, guard)
+    return same, explains, apart, size.dimension == guard.dimension, "." not in size.path
 
 
 def _apart(size: Size, guard: Guard) -> float:

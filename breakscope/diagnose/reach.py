@@ -459,6 +459,7 @@ def seen(sources: Sources, file: str, position: Position | None, use: Use) -> Se
         is_hook=_is_hook(around),
         caught=_caught(around),
         side=_selected_in_side(around),
+        left_out=_left_out(around),
         packed=_is_packed(around),
     )
 
@@ -488,6 +489,28 @@ def _selected_in_side(around: Sequence[ast.AST]) -> tuple[str, str, str, str] | 
         match node:
             case ast.Subscript(of, chosen, ast.Load()) if asked and ast.unparse(chosen) == asked[0]:
                 return ast.unparse(node), ast.unparse(of), asked[0], ast.unparse(side)
+    return None
+
+
+def _left_out(around: Sequence[ast.AST]) -> tuple[str, str] | None:
+    """``x`` and ``m`` of a branch that leaves rows out where not all are set, ``x = x[m]``."""
+    branch = next((node for node in reversed(around) if isinstance(node, ast.If)), None)
+    if branch is None or (branch.test not in around and branch is not around[-1]) or branch.orelse:
+        return None
+    asked = asked_mask(branch.test)
+    if asked is None or not asked[1]:
+        return None
+    kept = asked[0].removeprefix("~") if asked[0].startswith("~") else f"~{asked[0]}"
+    for side in branch.body:
+        match side:
+            case ast.Assign([target], value):
+                names = {ast.unparse(one) for one in getattr(target, "elts", [target])}
+                for part in getattr(value, "elts", [value]):
+                    match part:
+                        case ast.Subscript(ast.Name(of), chosen) if (
+                            ast.unparse(chosen) == kept and of in names
+                        ):
+                            return of, kept
     return None
 
 

@@ -163,7 +163,7 @@ def of_group(
     unrolled = f", but where {does.unrolled} is unrolled over it" if does.is_range else ""
     later = (
         "Torch makes a size dynamic after its second value: where more are compiled, the code makes a number"
-        " of it"
+        " of it, or another mode (without gradients, in evaluation) begins anew"
         if several and not unrolled
         else f"After the second size torch makes it dynamic by itself{unrolled}"
     )
@@ -255,10 +255,14 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
             f"{guard.source} is a cache, and its sizes follow the tokens: after the second size torch makes"
             f" the dimension dynamic. {_static_cache(guard, origin)} saves this compile"
         )
+    ones = guard.cause == "symbolic_shape" and guard.actual in _SPECIAL_SIZES
     if (said := _of_no_size(guard, origin)) is not None:
-        return said
-    if origin.sizes:
-        return _decided(guard, origin, does)
+        return _of_one(guard) if ones else said
+    return _decided(guard, origin, does) if origin.sizes else _of_none(guard, origin, does)
+
+
+def _of_none(guard: Guard, origin: Origin, does: Taken) -> str:
+    """Of a size where none of the call's differs."""
     if (said := _by_caller(guard, origin, does)) is not None:
         return said
     if origin.same_call:
@@ -266,6 +270,8 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
     numbers = [one for one in origin.values if _kind(one[1]) == _kind(one[2]) == "int"]
     if numbers := [one for one in numbers if _may_follow(guard, one)]:
         return _decided_by_value(guard, origin, numbers[0], does)
+    if guard.cause == "symbolic_shape" and guard.actual in _SPECIAL_SIZES:
+        return _of_one(guard)
     if origin.opaque:
         return (
             f"of the tensors that are passed by themselves none differs in size: {guard.source} has its size"
@@ -278,6 +284,16 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
         f"no size{_whole(origin)} differs: {guard.source} has its size from {_of_numbers(origin)}the model's"
         f" own state, from how many things are passed, or from data ({_seen(guard)} were seen). Keep that the"
         f" same, pad to a fixed size, or {_BY_REMEDY}"
+    )
+
+
+def _of_one(guard: Guard) -> str:
+    """Of a 0 or a 1 that comes of no size of the call: of data, or of how the code cuts and groups."""
+    return (
+        f"torch compiles sizes 0 and 1 apart from all others, whatever dynamic= says, and dimension"
+        f" {guard.dimension} of {guard.source} came with {guard.actual}, which no size of the call tells: one"
+        " graph more, once. To save it, keep the code from making such a size, or repair the break that makes"
+        " this a compile of its own"
     )
 
 
@@ -665,11 +681,18 @@ def _number(guard: Guard, origin: Origin | None, times: int, does: Taken) -> str
         return _by_numpy(guard, name, does)
     given = origin is not None and any(one == name for one, _, _ in origin.values)
     what = "it" if given else name
-    if times <= 1 and guard.cause == "int_value" and (asks := does.needed(_ASKS)):
+    asks = does.needed(_ASKS) if times <= 1 and guard.cause == "int_value" else ""
+    if asks and _SPECIAL_SIZES & {guard.expected, guard.actual}:
         return (
             f"{asks} asks for {name}, and each side of a branch is compiled apart: a version for each"
             f" ({_seen(guard)} were seen) is normal, made once. To save one, do in the caller what the branch"
             " does"
+        )
+    if asks:
+        return (
+            f"one compile for a second value is normal ({_seen(guard)} were seen), made once: torch treats"
+            f" {name} as symbolic from then on, but for 0 and 1, and {asks} asks for it, so that each side"
+            f" stays a version. To save this one, keep the value the same, or {_BY_REMEDY}"
         )
     if times <= 1 and guard.cause == "int_value":
         return (
@@ -680,7 +703,8 @@ def _number(guard: Guard, origin: Origin | None, times: int, does: Taken) -> str
     if times <= 1 or (guard.cause == "float_value" and len(guard.values) <= A_SECOND):
         too = [one for one, *_ in origin.values if one != name] if origin is not None and given else []
         return _second_float(guard, name, what, does, too)
-    if guard.cause == "int_value" and not _stays_constant(guard):
+    only_asked = bool(does.needed(_ASKS)) and not does.fixes and len(guard.values) <= A_SECOND + 1
+    if guard.cause == "int_value" and (only_asked or not _stays_constant(guard)):
         return _few_values(guard, name, does)
     return _constant(guard, name, does)
 
@@ -714,7 +738,8 @@ def _constant(guard: Guard, name: str, does: Taken) -> str:
 def _symbolic_float(name: str) -> str:
     return (
         f"nothing to do for a second value: torch treats the float {name} as symbolic from then on, where"
-        " neither numpy nor Python needs its value."
+        " neither numpy nor Python needs its value, nor, under inductor, an operation other than arithmetic"
+        " with a tensor."
     )
 
 

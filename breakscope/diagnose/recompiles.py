@@ -426,7 +426,10 @@ def _about_guard(guard: Guard) -> str:
     """What differed, without for what it was compiled: ``dimension 0 of x``, ``type of cache``."""
     if guard.cause == "size" and guard.dimension is not None:
         return f"dimension {guard.dimension} of {guard.source}"
-    return guards.describe(guard).partition(": ")[0] if guard.cause != "global_state" else str(guard.source)
+    said, _, rest = guards.describe(guard).partition(": ")
+    if said == "guard failed":  # one that has no name of its own
+        return f"`{rest}`"
+    return said if guard.cause != "global_state" else str(guard.source)
 
 
 def _code(frame: FrameRef) -> tuple[str, str, int]:

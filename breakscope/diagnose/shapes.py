@@ -352,7 +352,8 @@ def _of_ends(ends: Sequence[End]) -> tuple[Shape, End | None]:
     if end := _first(ends, _OF_REST):
         if end.kind == "math" and of_statement(end.way) == "check":
             return "checked", end
-        keeps = sum(other.kind == "kept" for other in ends) > 1  # a meter of Python's own
+        # A meter of Python's own, where no tensor is computed with what it keeps.
+        keeps = sum(other.kind == "kept" for other in ends) > 1 and not _first(ends, ("arithmetic",))
         return ("given" if keeps else _OF_REST[end.kind]), end
     is_kept = ends and _all(ends, ("kept", "message", "returned"))
     if is_kept and (end := _first(ends, ("kept",))):

@@ -188,6 +188,7 @@ class Seen:
         caught: the line of the handler in the same function that catches what is raised there; else 0.
         packed: whether a call at it is given what a ``pack_`` function made.
         side: what a side of its branch selects by a mask, what it selects from, the mask and the side.
+        left_out: what its branch leaves rows out of, and the mask of those that it keeps.
     """
 
     fewer: int | None = None
@@ -198,4 +199,5 @@ class Seen:
     is_hook: bool = False
     caught: int = 0
     side: tuple[str, str, str, str] | None = None
+    left_out: tuple[str, str] | None = None
     packed: bool = False

@@ -414,10 +414,13 @@ def _keeps_a_number(side: ast.stmt, sides: Sequence[ast.stmt]) -> bool:
 
 
 def _sets_tensor(side: ast.stmt) -> bool:
-    """Whether it gives a name what a method or an operation on itself makes: ``u = u.clamp(-1, 1)``."""
+    """Whether it gives a name what a method, torch or arithmetic makes of itself: ``u = u.clamp(-1, 1)``."""
     match side:
-        case ast.Assign([ast.Name(name)], ast.Call(ast.Attribute(ast.Name(of)))):
-            return name == of
+        case ast.Assign([ast.Name(name)], ast.Call(ast.Attribute(ast.Name(of)))) if name == of:
+            return True
+        case ast.Assign([ast.Name(name)], ast.Call() | ast.BinOp() as value):
+            read = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
+            return name in read and bool({"torch", "F"} & read)
     return False
 
 

@@ -92,6 +92,16 @@ ENDS = (
     # What one mask selected is not held each with each where one side only gets a dimension.
     ("scattered", "a, b = [[d[m]]], r[m]\nf = b[:, None] * a\nout.index_add_(0, i, f)"),
     ("paired", "a, b = [[d[m]]], r[m]\nf = b[:, None] - a[None]\nreturn f"),
+    # Two that get a dimension in the same place stay row with row.
+    ("returned", "o, d = [[o[m]]], d[m]\np = o[:, None] + d[:, None] * z[..., None]\nreturn p"),
+    # Along another dimension than that of the mask nothing is joined, and nothing is ranked.
+    ("returned", "s = [[x[m]]]\ns = torch.cat([s, torch.sin(s)], -1)\nreturn s"),
+    (
+        "returned",
+        "s, out = [[x[m]]], []\nfor k in range(3):\n    out.append(s * k)\nreturn torch.cat(out, -1)",
+    ),
+    ("returned", "s = [[x[m]]].sort(-1).values\nreturn s"),
+    ("joined", "s = [[x[m]]]\nreturn torch.cat([s, y])"),
     ("size", "n = [[int(x.max())]]\nreturn torch.tril_indices(n, n)"),
     ("size", "return torch.bincount(y, minlength=[[int(x.max())]])"),
 )
@@ -128,6 +138,23 @@ def test_what_a_helper_returns_ends_where_compiled_code_takes_it() -> None:
     # A call that is not known takes it somewhere: that is not the end of compiled code.
     assert [end.kind for end in becomes.ends(helper, [[]])] == ["passed"]
     assert shapes._of_ends(becomes.ends(helper, [caller]))[0] == "size"
+
+
+@pytest.mark.parametrize("call", ["self.head(n)", "self.head.loss(n)"])
+def test_a_number_is_followed_into_a_module_that_an_object_keeps(call: str) -> None:
+    """And from there into the methods of that module's class."""
+    source = (
+        "class Head(Module):\n    def forward(self, k):\n        return self._sum(k)\n"
+        "    def loss(self, k):\n        return self._sum(k)\n"
+        "    def _sum(self, k):\n        return [0 for _ in range(k)]\n"
+        "class Net(Module):\n    def __init__(self):\n        self.head = Head()\n"
+        f"    def forward(self, x):\n        n = int(x.max())\n        return {call}\n"
+    )
+    tree = ast.parse(source)
+    net = tree.body[1]
+    assert isinstance(net, ast.ClassDef)
+    ends = list(becomes.ends_of([tree, net, net.body[1]], "n"))
+    assert [(end.kind, getattr(end.taker, "lineno", 0)) for end in ends] == [("turns", 7)]
 
 
 def test_a_function_of_ones_own_is_read_whatever_its_name() -> None:
