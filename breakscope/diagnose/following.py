@@ -29,6 +29,7 @@ from breakscope.report.model import Finding, Guard
 # A number that comes of a size is one of the shape's own, and so are strides.
 _ITEM = re.compile(r"(?P<of>[\w.]+(\[[^\]]+\])*)\[\d+\]")
 _FILLED = re.compile(r"(?!self\.)\w+\.(?:\w+\.)*(?P<items>\w+)(\[[^\]]+\])+")
+_RESUMED = re.compile(r"^torch_dynamo_resume_in_(.+)_at_\d+$")
 _NEAR = 4  # lines between a check and its raise
 _LARGEST = 1 << 40
 _MOST_NAMED = 3
@@ -697,7 +698,7 @@ def _compiled_alone(again: Sequence[_Again], sites: Sequence[Finding], places: P
             what = one.finding.location.function
             other = f"another {guard.source}" if guard.source else "other arguments"
             if guard.cause == "requires_grad":
-                other = f"a {guard.source} that needs a gradient and one that needs none"
+                other = f"{guard.source} that needs a gradient, and one that needs none"
             runs = f"One call at {seen.where} runs {what} more than once, with {other}"
             alone = f"Without that break{_too(site, one, sites, places)}"
             yield _follows(one.finding, site, f"{runs}. {alone} {what} is compiled as part of what calls it")
@@ -780,7 +781,7 @@ def _too(site: Finding, one: _Again, sites: Sequence[Finding], places: Places) -
 def _gives_up(site: Finding, within: Sequence[tuple[str, int, str]]) -> bool:
     """Whether a break gives up one of the functions at work as a whole, so that all it calls is alone."""
     return any(
-        one.file == file and (one.function or "").rpartition(".")[2] == name
+        one.file == file and (one.function or "").rpartition(".")[2] == _RESUMED.sub(r"\1", name)
         for one in site.skipped
         for file, _, name in within
     )

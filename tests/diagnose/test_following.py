@@ -320,6 +320,111 @@ def test_of_a_limit_the_same_is_said_as_of_the_guard_that_used_it_up(scan: Scan)
     assert str(limit.advice).startswith(str(guard.advice))
 
 
+GIVEN_UP = """
+    import torch
+    from torch import nn
+
+    def drop(x, p):
+        mask = x.new_ones(x.shape).bernoulli_(1 - p)
+        print(end="")
+        return mask * x
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.rnns = nn.ModuleList([nn.LSTM(4, 4), nn.LSTM(4, 4)])
+
+        def forward(self, x):
+            x = drop(x, 0.5)
+            for rnn in self.rnns:
+                x, _ = rnn(x)
+                x = drop(x, 0.3)
+            return drop(x, 0.2)
+
+    net = torch.compile(Net())
+    net(torch.ones(5, 2, 4))
+"""
+
+
+@torch
+def test_a_break_that_gives_up_the_caller_is_named_beside_the_functions_own(scan: Scan) -> None:
+    """With the function's own break repaired alone it is compiled by itself all the same."""
+    report = scan(GIVEN_UP)
+    (rate,) = (one for one in report.findings if one.guard is not None and one.guard.source == "p")
+    (rnn,) = (one for one in report.findings if "LSTM" in one.title and one.kind != "recompile")
+    site = only(report, "BS104")
+    for one in (rnn, site):
+        assert f"script.py:{one.location.line} " in str(rate.advice) or (
+            f"and those at line {one.location.line} " in str(rate.advice)
+        )
+
+
+SIZE_OF_DATA = """
+    import torch
+
+    def double(x):
+        return x.relu() * 2
+
+    @torch.compile
+    def run(x, sizes):
+        rows = []
+        for size in sizes:
+            size = int(size.item())
+            rows.append(double(x.reshape(36 // size, size)).reshape(-1))
+        return torch.stack(rows)
+
+    for sizes in ([2, 4], [3, 6], [4, 36]):
+        run(torch.randn(36), torch.tensor(sizes))
+"""
+
+
+@torch
+def test_a_size_of_one_out_of_data_is_not_to_be_made_dynamic(scan: Scan) -> None:
+    report = scan(SIZE_OF_DATA)
+    (one,) = coded(report, "BS214")
+    assert "sizes 0 and 1 apart from all others, whatever dynamic= says" in str(one.advice)
+    assert "breakscope remedy" not in str(one.advice)
+
+
+WITH_AND_WITHOUT_GRADIENT = """
+    import torch
+    from torch import nn
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(4, 4)
+
+        def forward(self, x):
+            y = self.linear(x)
+            print(end="")
+            return y.relu()
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.blocks = nn.ModuleList([Block(), Block()])
+
+        def forward(self, x):
+            for block in self.blocks:
+                x = block(x)
+            return x
+
+    net = torch.compile(Net())
+    for _ in range(3):
+        net(torch.randn(2, 4)).sum().backward()
+"""
+
+
+@torch
+def test_what_needs_a_gradient_at_some_runs_of_one_call_goes_with_the_break(scan: Scan) -> None:
+    report = scan(WITH_AND_WITHOUT_GRADIENT)
+    site = only(report, "BS104")
+    (gradient,) = coded(report, "BS205")
+    assert gradient.caused_by == site.fingerprint
+    assert "x that needs a gradient, and one that needs none" in str(gradient.advice)
+
+
 FILLED = """
     import torch
     from torch import nn
