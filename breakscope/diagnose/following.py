@@ -78,7 +78,11 @@ def linked(
     ]
     again = _by_layer(again)
     changed: dict[str, Finding] = {}
-    for finding in (*_same_expression(sites), *_read_at_breaks(again, sites, places)):
+    for finding in (
+        *_same_expression(sites),
+        *_read_at_breaks(again, sites, places),
+        *_of_messages(again, sites),
+    ):
         changed[finding.fingerprint] = finding
     left = [one for one in again if one.finding.fingerprint not in changed]
     for finding in (*_groups(left, places), *_limits(made, recompiles)):
@@ -198,6 +202,24 @@ def _called_from(made: Sequence[Finding], again: Sequence[_Again], places: Place
 
 def _origin(found: Collected, cause: Cause, places: Places) -> Origin | None:
     return origin(found, cause.failure.compile_id, cause.recompiles[0].compile_id, cause.guard, places)
+
+
+_LOGGING = re.compile(r"[/\\]logging[/\\]\w+\.py$")
+
+
+def _of_messages(again: Sequence[_Again], sites: Sequence[Finding]) -> Iterable[Finding]:
+    """What is found inside of Python's logging comes of the line that logs, and goes with it."""
+    lines = {
+        (site.location.file, site.location.line): site
+        for site in sites
+        if site.code == "BS104" and not _LOGGING.search(site.location.file)
+    }
+    ways = [(site, [(frame.file, frame.line) for frame in site.stack]) for site in sites]
+    ways += [(one.finding, [frame[:2] for frame in one.origin.within]) for one in again if one.origin]
+    for finding, way in ways:
+        logs = next((lines[place] for place in way if place in lines), None)
+        if logs is not None and _LOGGING.search(finding.location.file):
+            yield _follows(finding, logs)
 
 
 def _same_expression(sites: Sequence[Finding]) -> Iterable[Finding]:

@@ -14,6 +14,7 @@ from breakscope.diagnose.arguments import leaves
 from breakscope.diagnose.collect import Collected, Event
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.records import RawFrame
+from breakscope.diagnose.uses import uses
 from breakscope.report.model import Guard
 from breakscope.report.owners import owner_of
 
@@ -106,7 +107,9 @@ def origin(found: Collected, old: str | None, new: str | None, guard: Guard, pla
             if len(shapes[0]) == len(shapes[1]):
                 argument, named = names.of(path)
                 tokens = held["dtype"] in ("int64", "int32") and _TOKENS.search(argument) is not None
-                pairs = enumerate(zip(*shapes, strict=True))
+                pairs = (
+                    enumerate(zip(*shapes, strict=True)) if _is_read(path, second["entry"], places) else ()
+                )
                 found_sizes = [Size(argument, d, a, b, named, tokens, path) for d, (a, b) in pairs if a != b]
                 # What is guarded may be an argument itself.
                 own = guarded == path
@@ -140,6 +143,27 @@ def origin(found: Collected, old: str | None, new: str | None, guard: Guard, pla
             dict.fromkeys(names.of(path)[0] for path, (kind, _) in after.items() if kind == "object")
         ),
     )
+
+
+_HELD_BY = re.compile(r"(?:args\[(?P<at>\d+)\]|kwargs\['(?P<name>\w+)'\])\.(?P<attribute>\w+)")
+_DECORATED = 4  # lines from a function's first decorator on, in which its ``def`` is looked for
+
+
+def _is_read(path: str, entry: Event, places: Places) -> bool:
+    """False of what an argument's object holds where the function surely reads other attributes alone."""
+    held = _HELD_BY.match(path)
+    if held is None or entry["file"] is None or entry["line"] is None:
+        return True
+    known = int(held["at"] or 0) < len(entry["parameters"])
+    parameter = held["name"] or (entry["parameters"][int(held["at"])] if known else "")
+    lines = range(entry["line"], entry["line"] + _DECORATED)
+    around = (node for line in lines for node in reversed(places.sources.around_line(entry["file"], line)))
+    function = next((node for node in around if isinstance(node, ast.FunctionDef)), None)
+    if function is None or not parameter:
+        return True
+    ways = list(uses(function, parameter))
+    taken = {way[-2].attr if isinstance(way[-2], ast.Attribute) else None for way in ways}
+    return not ways or None in taken or held["attribute"] in taken
 
 
 def _alike(sizes: Sequence[Size], origins: Mapping[str, str]) -> Iterator[tuple[str, int]]:

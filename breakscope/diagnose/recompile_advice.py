@@ -150,14 +150,21 @@ def of_group(
         f" came with {came}, and {again} are compiled again for it"
     )
     if _is_apart(size, seen):
-        return f"Torch compiles sizes 0 and 1 apart from all others: {said}, once each. {_apart(size)}"
+        return (
+            f"Torch compiles sizes 0 and 1 apart from all others: {said}, once each. {_apart(size, origin)}"
+        )
+    if origin.kept_static:
+        return (
+            f"{said[:1].upper()}{said[1:]}: dynamic=False, or mark_static, keeps it fixed, a graph for each"
+            f" size. Take that out, or {_pad(size)}"
+        )
     if does.is_range and functions == 1:
         how = (
             f"{does.unrolled} is unrolled over it, a graph for each size, whatever dynamic= says: compile"
             " what the loop does, with dynamic=True, and leave the loop to Python"
         )
     else:
-        how = f"{_BY_REMEDY} ({_how_far(origin, does)})"
+        how = f"{_BY_REMEDY} ({_how_far(origin, does)}{_of_modes(origin)})"
     apart = " Sizes 0 and 1 are compiled apart all the same." if _SPECIAL_SIZES & set(seen) else ""
     several = len([value for value in seen if value not in _SPECIAL_SIZES]) > A_SECOND
     unrolled = f", but where {does.unrolled} is unrolled over it" if does.is_range else ""
@@ -399,7 +406,7 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
             f"dimension {size.dimension} of {size.argument}{_whole(origin)} came with {listed(others)}: for"
             f" the compile of the second size {_BY_REMEDY} ({_how_far(origin, does)})."
             f" {listed(ones)} came too, and torch compiles sizes 0 and 1 apart from all others, one graph for"
-            f" each. {_apart(size)}"
+            f" each. {_apart(size, origin)}"
         )
     needs = does.fixes
     one_each = does.is_range or does.as_number
@@ -421,7 +428,8 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
             " compiled one by one, where torch makes a size dynamic by itself after the second one of each"
             " mode (with gradients or without, training or evaluation). Where dynamic=False or mark_static"
             " keeps it fixed, take that out; where the code makes a Python number of it (a loop over it, a"
-            " split, int()), or an operation of torch needs one (as fill_diagonal_ does), no setting helps:"
+            " split, int()), or an operation of torch needs one (as fill_diagonal_ does), or numpy works with"
+            " it, no setting helps:"
             f" {_pad(size)}"
         )
     if rival := next(iter(origin.rivals), None):
@@ -455,8 +463,16 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
     kept = "where dynamic=False or mark_static holds for this call, take that out; " * origin.kept_static
     return (
         f"{kept}{how}: that is for the compile of the second size, after which torch makes a dimension"
-        f" dynamic by itself; breakscope remedy tries what it saves{sides}{equal}{other}"
+        f" dynamic by itself; breakscope remedy tries what it saves{sides}{equal}{_of_modes(origin)}{other}"
     )
+
+
+def _of_modes(origin: Origin) -> str:
+    """That a call came in another mode too, which may be compiled whatever its sizes are."""
+    if not origin.modes:
+        return ""
+    said = f"; the call came in another mode as well ({listed(origin.modes)}), which the code may have a"
+    return f"{said} version for whatever the sizes are"
 
 
 def _naming(names: Mapping[str, str]) -> str:
@@ -550,11 +566,16 @@ def _zero_or_one(guard: Guard, size: Size, origin: Origin, where: str, ones: lis
         f"torch compiles sizes 0 and 1 apart from all others, and {what} came with {' and '.join(ones)} {at}"
         f" {origin.where}: one graph more{each}, once"
     )
-    return f"{came}. {_apart(size)}"
+    return f"{came}. {_apart(size, origin)}"
 
 
-def _apart(size: Size) -> str:
-    if _IN_LIST.search(size.path):
+def _apart(size: Size, origin: Origin) -> str:
+    # Where what is in no list changed alike in its first dimension, all of it is one batch.
+    is_batch = size.dimension == 0 and any(
+        not (_IN_LIST.search(one.path) or one.dimension) and (one.old, one.new) == (size.old, size.new)
+        for one in origin.sizes
+    )
+    if _IN_LIST.search(size.path) and not is_batch:
         return (
             "That is normal where an item has one thing, or none; but each item of the list has a graph for"
             " 0, for 1 and for more, and these multiply: where they come near the recompile limit, pad all"
@@ -682,7 +703,7 @@ def _number(guard: Guard, origin: Origin | None, times: int, does: Taken) -> str
     given = origin is not None and any(one == name for one, _, _ in origin.values)
     what = "it" if given else name
     asks = does.needed(_ASKS) if times <= 1 and guard.cause == "int_value" else ""
-    if asks and _SPECIAL_SIZES & {guard.expected, guard.actual}:
+    if asks and (_SPECIAL_SIZES & {guard.expected, guard.actual} or not (guard.expected or "").isdecimal()):
         return (
             f"{asks} asks for {name}, and each side of a branch is compiled apart: a version for each"
             f" ({_seen(guard)} were seen) is normal, made once. To save one, do in the caller what the branch"
@@ -701,7 +722,9 @@ def _number(guard: Guard, origin: Origin | None, times: int, does: Taken) -> str
             f" the same, or {_BY_REMEDY}"
         )
     if times <= 1 or (guard.cause == "float_value" and len(guard.values) <= A_SECOND):
-        too = [one for one, *_ in origin.values if one != name] if origin is not None and given else []
+        changed = origin.values if origin is not None and given else ()
+        # An int, as a step, is often asked by a branch: a tensor of it would break there.
+        too = [one for one, *both in changed if one != name and {*map(_kind, both)} == {"float"}]
         return _second_float(guard, name, what, does, too)
     only_asked = bool(does.needed(_ASKS)) and not does.fixes and len(guard.values) <= A_SECOND + 1
     if guard.cause == "int_value" and (only_asked or not _stays_constant(guard)):

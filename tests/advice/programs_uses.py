@@ -1032,6 +1032,30 @@ USES: tuple[Followed, ...] = (
         ),
     ),
     f(
+        "BS101",
+        "rows that are left out",
+        r"The branch leaves out of `x` what `m` does not have.*keep all, and leave out at the end",
+        "m = x[:, 0] > 0\nif not m.all():\n    print('some')\n    x = x[m]\nreturn x.sum()",
+        (
+            "    if not m.all():\n        print('some')\n        x = x[m]\n    return x.sum()",
+            "    return torch.where(m[:, None], x, 0).sum()",
+        ),
+        near=True,
+    ),
+    f(
+        "BS101",
+        "a tensor and a count",
+        r"sets a tensor and does Python's own work as well: select the tensor with torch\.where\(x\.abs\(\)\.max\(\) > 1,"
+        r" new, old\), return the condition, and do the rest in the caller",
+        "if x.abs().max() > 1:\n    kept.count += 1\n    x = 3 * torch.tanh(x / 3)\nreturn x + 1",
+        (
+            "    if x.abs().max() > 1:\n        kept.count += 1\n        x = 3 * torch.tanh(x / 3)\n    return x + 1",
+            "    far = x.abs().max() > 1\n    return torch.where(far, 3 * torch.tanh(x / 3), x) + 1, far",
+        ),
+        ("say(f(x))", "y, far = f(x); kept.count += int(far); say(y)"),
+        outside="kept = type('Kept', (), {'count': 0})()",
+    ),
+    f(
         "BS105",
         "positions as a list",
         r"make the list before the compiled call, as it is made of the argument `x` alone, and pass it in",

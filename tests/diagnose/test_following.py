@@ -359,6 +359,68 @@ def test_a_break_that_gives_up_the_caller_is_named_beside_the_functions_own(scan
         )
 
 
+LOGGED = """
+    import logging
+    import torch
+    from torch import nn
+
+    logging.basicConfig(level=logging.INFO)
+    log = logging.getLogger("net")
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.calls = 0
+
+        def forward(self, x):
+            self.calls += 1
+            if self.calls % 3 == 0:
+                log.info("call %d mean %.3f", self.calls, x.mean())
+            return x * 2
+
+    net = torch.compile(Net())
+    for rows in range(4, 11):
+        net(torch.ones(rows, 3))
+"""
+
+
+@torch
+def test_what_is_found_inside_of_logging_goes_with_the_line_that_logs(scan: Scan) -> None:
+    """The number that is logged is no size, and nobody takes the time but the record of the message."""
+    report = scan(LOGGED)
+    (line,) = (one for one in coded(report, "BS104") if one.location.function == "Net.forward")
+    inside = [one for one in report.findings if "logging" in one.location.file]
+    assert {"BS126", "BS207"} <= {one.code for one in inside}
+    assert {one.caused_by for one in inside} == {line.fingerprint}
+
+
+HELD_UNREAD = """
+    from dataclasses import dataclass
+    import torch
+
+    @dataclass
+    class Batch:
+        features: torch.Tensor
+        targets: torch.Tensor
+
+    @torch.compile
+    def loss(scores, batch):
+        return ((scores - batch.targets) ** 2).mean()
+
+    for length in (5, 7, 6):
+        scores, batch = torch.ones(2, length), Batch(torch.ones(2, length, 3), torch.ones(2, length))
+        loss(scores, batch)
+"""
+
+
+@torch
+def test_what_an_object_holds_and_the_function_does_not_read_is_not_to_be_marked(scan: Scan) -> None:
+    advice = str(only(scan(HELD_UNREAD), "BS201").advice)
+    assert "maybe_mark_dynamic(scores, 1)" in advice
+    assert "maybe_mark_dynamic(batch.targets, 1)" in advice
+    assert "features" not in advice
+
+
 SIZE_OF_DATA = """
     import torch
 

@@ -1142,6 +1142,28 @@ def test_a_size_that_came_with_more_than_two_values_is_not_compiled_once_each() 
     assert "where more are compiled, the code makes a number of it, or another mode" in often
 
 
+def test_a_size_that_the_script_keeps_static_is_not_said_to_become_dynamic() -> None:
+    size = Size("x", 0, 3, 5)
+    said = of_group(replace(sized(size), kept_static=True), [size], 2, ["3", "5", "6"])
+    assert "dynamic=False, or mark_static, keeps it fixed, a graph for each size" in said
+    assert "torch makes it dynamic" not in said
+
+
+def test_a_call_in_another_mode_may_be_compiled_whatever_its_sizes_are() -> None:
+    size = Size("x", 0, 3, 5)
+    origin = replace(sized(size), modes=("train() and eval()",))
+    for said in (advice(of_size("x", "3", "5"), origin, 1), of_group(origin, [size], 2, ["3", "5"])):
+        assert "the call came in another mode as well (train() and eval())" in said
+
+
+def test_a_last_batch_of_one_is_a_batch_where_lists_hold_it_too() -> None:
+    held = Size("out['aux'][0]['boxes']", 0, 2, 1, path="args[0]['aux'][0]['boxes']")
+    whole = Size("out['boxes']", 0, 2, 1, path="args[0]['boxes']")
+    said = advice(of_size("out['aux'][0]['boxes']", "2", "1"), sized(held, whole), 1)
+    assert "drop_last=True" in said
+    assert "an item of the list" not in said
+
+
 def test_an_item_of_a_list_is_no_batch() -> None:
     boxes = Size("targets[0]['boxes']", 0, 3, 1, path="args[1][0]['boxes']")
     batch = Size("x", 0, 3, 1, path="args[0]")

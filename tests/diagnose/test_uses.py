@@ -31,6 +31,14 @@ SHAPES = (
     ("turn", "for t in range(9):\n    if [[x[t] > 0]]:\n        continue\n    y = y + x[t]"),
     ("told", "if [[x.max() > 9]]:\n    print('far')\n    return x\nreturn x * 2"),
     ("kept message", "self.mean = [[x.mean().item()]]\nif self.mean > 9:\n    log.warning('far')\nreturn x"),
+    (
+        "kept message",
+        "self.info['m'] = [[x.max().item()]]\nif self.info['m'] > 9:\n    log.warning('far')\nreturn x",
+    ),
+    (
+        "bound",
+        "lo = [[x.min().item()]]\nself.lo = lo if self.lo is None else 0.9 * self.lo + lo\nreturn x / max(abs(self.lo), 1e-8)",
+    ),
     ("change", "if [[x.max() > 9]]:\n    y[draw(3)] = 0"),
     ("python", "if [[x.max() > 9]]:\n    seen[x.item()] = x * 2"),
     ("books", "for k, v in named:\n    if not [[v.isnan().any()]]:\n        seen['w/' + k] = v.histc(8)"),
