@@ -171,14 +171,15 @@ def _finding(found: Collected, site: Site, places: Places, together: int, others
     cause = record.reasons[0]
     if site.position is not None:
         site.position = places.sources.narrow(site.frame.file, site.position)
+    callers = _callers(site, places)
     use = use_of(
         places.sources,
         site.frame.file,
         site.position,
         site.frame.line,
         code=records.code_of(cause),
-        callers=_callers(site, places),
-        entered=_is_entered(site, found),
+        callers=callers or [],
+        entered=callers is not None and _is_entered(site, found),
     )
     shape = use.shape
     drawn = is_drawn(places.sources, site.frame.file, site.position)
@@ -352,8 +353,11 @@ def _most_telling(site: Site) -> Break:
     return max(site.own, key=lambda b: len(b.record.frames))
 
 
-def _callers(site: Site, places: Places) -> list[list[ast.AST]]:
-    """The calls in compiled code that lead to a site, the nearest first: what it returns goes there."""
+def _callers(site: Site, places: Places) -> list[list[ast.AST]] | None:
+    """The calls in compiled code that lead to a site, the nearest first: what it returns goes there.
+
+    None where the record does not lead to the compiled function: who calls the site's is not known.
+    """
     item = max(site.breaks, key=lambda b: b.inlined or 0)
     calls = []
     frames = item.record.frames if item.inlined and item.frame is not None else ()
@@ -363,7 +367,7 @@ def _callers(site: Site, places: Places) -> list[list[ast.AST]]:
             calls.append(places.call(frame, called.name))
         if item.frame is not None and (frame.file, frame.name) == (item.frame.file, item.frame.name):
             return calls
-    return []
+    return None if frames else []
 
 
 def _is_entered(site: Site, found: Collected) -> bool:

@@ -460,8 +460,13 @@ def _of_arrays(said: str, expression: str) -> str | None:
     other = re.search(r"\b(pandas|pyarrow|scipy|sklearn|polars|xarray|cupy|jax|cv2|PIL)\b", said)
     if other or re.search(r"\b(DataFrame|Series|Categorical)\b", f"{said} {expression}"):
         library = other[1] if other else "pandas"
-        outside = "before the compiled call, and pass tensors in, or after it on what it returns"
-        return f"Do the work of {library} {outside}."
+        called = re.match(r"[\w.]+(?=\()", expression)
+        what = f" (`{called[0]}`)" if called else ""
+        return (
+            f"Do the work of {library}{what} before the compiled call, and pass tensors in, or after it on"
+            " what it returns; where it stands between, compile what is before it and what is behind it each"
+            " by itself."
+        )
     named = re.search(r"numpy function: <(?:function|built-in function|ufunc) '?(\w+)", said)
     named = named or re.search(r"\b(?:np|numpy)\.(\w+)\(", expression)
     if named and named[1] in _OF_NUMPY:
