@@ -788,16 +788,13 @@ def _too(site: Finding, one: _Again, sites: Sequence[Finding], places: Places) -
 
     others = [other for other in sites if other.location.line != site.location.line and nearness(other) < 4]
     others.sort(key=lambda other: (nearness(other), other.location.line))
-    lines = list(
-        dict.fromkeys(
-            f"line {other.location.line}"
-            if other.location.file == site.location.file
-            else f"{PurePath(other.location.file).name}:{other.location.line}"
-            for other in others
-        )
-    )
-    more = ["others"] * (len(lines) > _MOST_NAMED)
-    return f" and those at {listed([*lines[:_MOST_NAMED], *more])}" if lines else ""
+    places_of = list(dict.fromkeys((other.location.file, other.location.line) for other in others))
+    named = places_of[:_MOST_NAMED]
+    lines = [str(line) for file, line in named if file == site.location.file]
+    said = [f"line{'s' * (len(lines) > 1)} {listed(lines)}"] if lines else []
+    said += [f"{PurePath(file).name}:{line}" for file, line in named if file != site.location.file]
+    said += ["others"] * (len(places_of) > _MOST_NAMED)
+    return f" and those at {listed(said)}" if said else ""
 
 
 def _gives_up(site: Finding, within: Sequence[tuple[str, int, str]]) -> bool:
