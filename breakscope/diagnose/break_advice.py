@@ -397,6 +397,10 @@ def _words(site: Site) -> dict[str, str]:
     whole = use.of or ("value" if is_made else "x")
     of = _grouped(whole)
     mask, unmasked = _grouped(use.mask or "mask"), _turned(use.mask or "mask")
+    # What a setting makes a symbol decides no branch.
+    sized = use.shape in ("size", "slice")
+    asks = f" (a branch, {_lines(use.also)}, asks for it, and breaks where that does not decide it)"
+    asked_too = asks if sized and use.also else ""
     made = f"as it is made of the argument{'s' * (len(use.arguments) > 1)} {names} alone"
     return {
         # Where a value that Python is to use is known first: before the compiled call, or after it.
@@ -431,7 +435,8 @@ def _words(site: Site) -> dict[str, str]:
         "scalars": ""
         if "_indices(" in use.taker
         else ", or set torch._dynamo.config.capture_scalar_outputs = True, with torch._check on its bounds"
-        " where the code compares it",
+        " where the code compares it" + asked_too,
+        "asked_too": asked_too,
         "fixed": "shift by an index that is a tensor, x.index_select(dim, (torch.arange(size) - n) % size)"
         if re.search(r"\broll\(", use.taker)
         else "take a fixed size and mask what is beyond",

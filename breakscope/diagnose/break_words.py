@@ -655,9 +655,9 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     ("BS102", "slice"): (
         "A Python number is needed here{taken}: compute it {known} and pass it in, or set"
-        f" {_SCALARS}, with torch._check on its bounds where the code compares it; or keep the whole and mask"
-        " by position, torch.arange(size) < n; a piece of fixed length is x.index_select(dim, start +"
-        " torch.arange(length)), and index_copy writes it."
+        f" {_SCALARS}, with torch._check on its bounds where the code compares it{{asked_too}}; or keep the"
+        " whole and mask by position, torch.arange(size) < n; a piece of fixed length is"
+        " x.index_select(dim, start + torch.arange(length)), and index_copy writes it."
     ),
     ("BS102", "part"): (
         "{It} picks what is called{taken}: choose in the caller and pass that in, a graph for each choice; or"

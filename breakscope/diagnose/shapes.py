@@ -273,7 +273,7 @@ def _also(ends: Sequence[End], use: Use, around: Sequence[ast.AST]) -> tuple[int
     """The lines of the other branches that a value decides, or where other methods read what is kept."""
     if use.shape == "kept":
         return tuple(sorted(_reads_of_kept(ends, around)))[:_MOST_ALSO]
-    if use.shape != "branch":
+    if use.shape not in ("branch", "size", "slice"):
         return ()
     tests = {_line(end) for end in ends if end.kind == "test"}
     own = getattr(around[-1], "lineno", 0)

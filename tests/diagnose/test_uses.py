@@ -943,6 +943,18 @@ def test_what_is_reduced_is_told_by_the_name_that_holds_it(tmp_path: Path, reduc
     assert said["made_whole"] == (whole if reduced == "l" else "")
 
 
+@pytest.mark.parametrize("used", ["x.new_zeros(n, 3)", "x[:n]"])
+def test_a_branch_on_a_number_that_is_a_size_is_told_with_the_setting(tmp_path: Path, used: str) -> None:
+    """What the setting captures breaks at the branch, where torch._check does not decide that."""
+    body = f"n = [[int(m.sum())]]\nif n == 0:\n    return x\ny = {used}\nreturn y"
+    place = marked(tmp_path / "script.py", body)
+    use = use_of(Sources(), str(tmp_path / "script.py"), place, place[0], code="BS102")
+    said = break_advice._words(break_advice.Site(use))
+    line = use.also[0]
+    assert f"(a branch, line {line}, asks for it, and breaks where that does not" in said["scalars"]
+    assert said["asked_too"] in said["scalars"]
+
+
 @pytest.mark.parametrize(
     ("said", "shape", "condition"),
     [
