@@ -335,7 +335,7 @@ BREAKS: tuple[Followed, ...] = (
     f(
         "BS104",
         "a warning before the call",
-        r"[Ww]arn before the compiled call",
+        r"[Ww]arn in the caller, outside of the compiled call",
         "x = x + 1\nwarnings.warn('here')\nreturn x",
         ("    warnings.warn('here')\n", ""),
         ("    say(f(x))", "    warnings.warn('here')\n    say(f(x))"),

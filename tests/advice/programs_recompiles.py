@@ -120,18 +120,17 @@ RECOMPILES: tuple[Followed, ...] = (
     calls(
         "BS201",
         "after a break that is repaired",
-        r"before the first graph break",
+        r"several parts of one function.*have breakscope remedy try dynamic=True",
         "@torch.compile\ndef f(x):\n    h = x * 2\n    print('here')\n    return h.sum(-1)\nfor n in (2, 3, 4):\n    y = torch.ones(n, 3)\n    say(f(y))\n",
-        ("    say(f(y))", "    torch._dynamo.maybe_mark_dynamic(y, 0)\n    say(f(y))"),
-        ("    print('here')\n", ""),
+        ("@torch.compile\n", "@torch.compile(dynamic=True)\n"),
     ),
     calls(
         "BS201",
         "as large as another size at first",
-        r"maybe_mark_dynamic\(y, 0\) before the call, as dimension 1 of y was as large",
+        r"try dynamic=True.*with a first call whose sizes differ: dimension 1 of y was as large at the first call",
         "@torch.compile\ndef f(x):\n    h = x * 2\n    print('here')\n    return h.sum(-1)\nfor n in (3, 2, 4):\n    y = torch.ones(n, 3)\n    say(f(y))\n",
-        ("    say(f(y))", "    torch._dynamo.maybe_mark_dynamic(y, 0)\n    say(f(y))"),
-        ("    print('here')\n", ""),
+        ("@torch.compile\n", "@torch.compile(dynamic=True)\n"),
+        ("for n in", "f(torch.ones(2, 3))\nfor n in"),
     ),
     calls(
         "BS201",

@@ -597,12 +597,12 @@ USES: tuple[Followed, ...] = (
     f(
         "BS301>BS101",
         "a search",
-        r"put torch\.compiler\.disable on the\s+function",
+        r"do not compile the function itself",
         "seen = torch.zeros(3)\nfor s in range(3):\n    if seen[s] > 0:\n        continue\n    todo = [s]\n    while todo:\n"
         "        i = todo.pop()\n        seen[i] += x[0, i].abs()\nreturn seen",
         (
             "@torch.compile\ndef f",
-            "@torch.compile\ndef g(x):\n    return f(x)\n@torch.compiler.disable\ndef f",
+            "def f",
         ),
     ),
     f(
