@@ -495,10 +495,9 @@ def _selection(one: _Again, guard: Guard, sites: Sequence[Finding], places: Plac
     if guard.cause not in ("size", "symbolic_shape") or (guard.source or "").startswith("self."):
         return None
     line = line_of_temporary(guard.source) if guard.source else None
+    # What one call gives it twice differs by itself: why it is compiled alone says what to do.
     if line is None and seen is not None and seen.same_call and not guard.resumed and seen.within:
-        return (
-            None  # what one call gives it twice differs by itself; why it is compiled alone says what to do
-        )
+        return None
     sizes = [(str(size.old), str(size.new)) for size in seen.sizes] if seen is not None else []
     # What a break leaves is as large as an argument only if both are: data gives one such number by chance.
     if came in sizes or (line is None and any(set(size) & set(came) for size in sizes)):

@@ -106,7 +106,8 @@ def is_by_dimension(call: ast.AST) -> bool:
 def uses(function: ast.AST, name: str, way: tuple[ast.AST, ...] = ()) -> Iterator[tuple[ast.AST, ...]]:
     """The ways from a function to where it reads a name."""
     way = (*way, function)
-    is_read = isinstance(getattr(function, "ctx", None), ast.Load)
+    kinds = (ast.Name, ast.Attribute, *([ast.Subscript] if name.endswith("]") else []))
+    is_read = isinstance(function, kinds) and isinstance(function.ctx, ast.Load)  # type: ignore[attr-defined]
     if is_read and ast.unparse(function) == name:
         yield way
     for child in ast.iter_child_nodes(function):
