@@ -469,6 +469,10 @@ def _words(site: Site) -> dict[str, str]:
         "kept": "tensor and index that" if use.value.endswith(".tolist()") else "0-d tensor",
         "mask": use.mask or "mask",
         "Mask": mask,
+        # What is not 0 is counted, which of numbers is another thing than their sum.
+        "how_many": f"torch.count_nonzero({use.mask})"
+        if re.search(r"nonzero|argwhere", use.value) and re.fullmatch(r"[\w.]+", use.mask)
+        else f"{mask}.sum()",
         "rows": _rows(mask, site.seen.fewer),
         "unmasked": unmasked,
         "least": "inf" if use.ascending else "-inf",

@@ -906,12 +906,12 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " the call in the caller, after the compiled one."
     ),
     ("BS105", "counted"): (
-        "How many the mask selects decides a branch{in_it}: {Mask}.sum() and {Mask}.any() tell that as"
+        "How many the mask selects decides a branch{in_it}: {how_many} and {Mask}.any() tell that as"
         " tensors{firsts}, with & for each further mask that selects on the way; compute with torch.where"
         " over all elements, or return {both}, and select and test in the caller."
     ),
     ("BS105", "tallied"): (
-        "Only how many the mask selects is asked{in_it}: {Mask}.sum() counts them as a tensor, and nothing is"
+        "Only how many the mask selects is asked{in_it}: {how_many} counts them as a tensor, and nothing is"
         " selected; where Python needs the number, read it in the caller."
     ),
     ("BS105", "returned"): (

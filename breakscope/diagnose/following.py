@@ -23,13 +23,13 @@ from breakscope.diagnose.recompile_advice import (
     or_rival,
 )
 from breakscope.diagnose.recompiles import Cause, what_it_does
+from breakscope.diagnose.records import unresumed
 from breakscope.diagnose.statements import own_loops
 from breakscope.report.model import Finding, Guard
 
 # A number that comes of a size is one of the shape's own, and so are strides.
 _ITEM = re.compile(r"(?P<of>[\w.]+(\[[^\]]+\])*)\[\d+\]")
 _FILLED = re.compile(r"(?!self\.)\w+\.(?:\w+\.)*(?P<items>\w+)(\[[^\]]+\])+")
-_RESUMED = re.compile(r"^torch_dynamo_resume_in_(.+)_at_\d+$")
 _NEAR = 4  # lines between a check and its raise
 _LARGEST = 1 << 40
 _MOST_NAMED = 3
@@ -799,7 +799,7 @@ def _too(site: Finding, one: _Again, sites: Sequence[Finding], places: Places) -
 def _gives_up(site: Finding, within: Sequence[tuple[str, int, str]]) -> bool:
     """Whether a break gives up one of the functions at work as a whole, so that all it calls is alone."""
     return any(
-        one.file == file and (one.function or "").rpartition(".")[2] == _RESUMED.sub(r"\1", name)
+        one.file == file and (one.function or "").rpartition(".")[2] == unresumed(name)
         for one in site.skipped
         for file, _, name in within
     )

@@ -943,6 +943,21 @@ def test_what_is_reduced_is_told_by_the_name_that_holds_it(tmp_path: Path, reduc
     assert said["made_whole"] == (whole if reduced == "l" else "")
 
 
+@pytest.mark.parametrize(
+    ("counted", "body"),
+    [
+        ("torch.count_nonzero(x.values)", "n = len([[x.values.nonzero()]])\nreturn y / n"),
+        ("(x > 3).sum()", "n = len([[(x > 3).nonzero()]])\nreturn y / n"),
+        ("m.sum()", "n = [[x[m]]].shape[0]\nreturn y / n"),
+    ],
+)
+def test_what_is_not_zero_is_counted_and_not_summed(tmp_path: Path, counted: str, body: str) -> None:
+    place = marked(tmp_path / "script.py", body)
+    use = use_of(Sources(), str(tmp_path / "script.py"), place, place[0], code="BS105")
+    assert use.shape == "tallied"
+    assert break_advice._words(break_advice.Site(use))["how_many"] == counted
+
+
 @pytest.mark.parametrize("used", ["x.new_zeros(n, 3)", "x[:n]"])
 def test_a_branch_on_a_number_that_is_a_size_is_told_with_the_setting(tmp_path: Path, used: str) -> None:
     """What the setting captures breaks at the branch, where torch._check does not decide that."""
