@@ -25,6 +25,7 @@ _FRAME = re.compile(r'^  File "(?P<file>.*)", line (?P<line>\d+), in (?P<name>.+
 _CARETS = re.compile(r"^ {4,}[~^ ]*[~^][~^ ]*$")
 _CHAIN = "*** While handling this graph break, another graph break occurred: ***"
 _GB_LINK = re.compile(r"/gb/gb(\d+)\.html")
+_COMPREHENSION = re.compile(r"^__comprehension_(?P<name>.+)_at_\d+_\d+$")
 _RESUME = re.compile(r"^torch_dynamo_resume_in_(?P<name>.+)_at_\d+$")
 _UNSUPPORTED = re.compile(r"^(?:torch\._dynamo\.exc\.)?Unsupported: ", re.MULTILINE)
 _WONT_CONVERT = re.compile(r"^WON'T CONVERT (?P<name>.+?) (?P<file>\S.*) line (?P<line>\d+)")
@@ -261,8 +262,11 @@ def _hands_on(frame: RawFrame) -> bool:
 
 
 def unresumed(name: str) -> str:
-    """The function that a resume function (``torch_dynamo_resume_in_NAME_at_LINE``) continues: ``NAME``."""
-    while (match := _RESUME.match(name)) is not None:
+    """The function that a resume function (``torch_dynamo_resume_in_NAME_at_LINE``) continues: ``NAME``.
+
+    The same of what Dynamo makes of a comprehension that breaks: ``__comprehension_NAME_at_LINE_NUMBER``.
+    """
+    while (match := _RESUME.match(name) or _COMPREHENSION.match(name)) is not None:
         name = match["name"]
     return name
 

@@ -27,3 +27,11 @@ def test_a_traceback_that_holds_the_reason_stays() -> None:
     skipped = f"Graph break: skip: from user code at:\n{FRAMES}\n{DYNAMOS_OWN}"
     assert records.without_traceback(skipped) == skipped
     assert records.parse_break(skipped).reasons
+
+
+def test_names_that_dynamo_makes_are_those_of_the_function() -> None:
+    made = "torch_dynamo_resume_in___comprehension_forward_at_20_2_at_20"
+    assert {records.unresumed(name) for name in (made, "__comprehension_forward_at_20_2", "forward")} == {
+        "forward"
+    }
+    assert records.unresumed("__comprehension") == "__comprehension"
