@@ -77,7 +77,7 @@ _SCATTERS = re.compile(r"(index_add|index_put|index_copy|index_reduce|scatter\w*
 _ADDS = re.compile(
     r"\.(index_add|scatter_add|scatter_reduce|index_reduce)_?\(|\bbincount\(|\bsegment|accumulate=True|reduce="
 )
-_PAIRS = re.compile(r"\[[^\]]*\bNone\b[^\]]*\]|\.unsqueeze\([^()]*\)")
+_PAIRS = r"(\[[^\]]*\bNone\b[^\]]*\]|\.unsqueeze\([^()]*\))"  # what gives a tensor one more dimension
 _FIRST_ELSE = re.compile(r"(quantile|topk|kthvalue)$")  # which one, or how many, comes before the dimension
 _LOSSES = re.compile(r"loss|criterion|cross_entropy|nll|\bbce", re.IGNORECASE)
 _SIZES = ("minlength", "output_size", "num_classes")  # arguments that are sizes, whatever is called
@@ -889,14 +889,10 @@ def _is_paired(parent: ast.BinOp | ast.Compare, way: Sequence[ast.AST]) -> bool:
     names = {node.id for node in ast.walk(parent) if isinstance(node, ast.Name)}
     selected = {name: [one for one in values_of(name, way) if selects(one)] for name in names}
     masks = {_mask(one) for values in selected.values() for one in values}
-    written = [ast.unparse(node) for node in ast.walk(parent) if isinstance(node, ast.Subscript | ast.Call)]
-    spread = {
-        text.removeprefix(name)
-        for text in written
-        for name in selected
-        if selected[name] and _PAIRS.fullmatch(text.removeprefix(name)) and text.startswith(name)
-    }
-    return sum(map(bool, selected.values())) > 1 and len(spread) + (len(masks) > 1) > 1
+    text = ast.unparse(parent)
+    several = [name for name in names if selected[name]]
+    spread = {one for name in several for one in re.findall(rf"(?<![\w.]){name}{_PAIRS}", text)}
+    return len(several) > 1 and len(spread) + (len(masks) > 1) > 1
 
 
 def _mask(selection: ast.expr) -> str:
@@ -1091,7 +1087,7 @@ def _defined(call: ast.Call, way: Sequence[ast.AST]) -> ast.FunctionDef | None:
 
     Of a module that an object keeps, ``self.head(x)``, it is the ``forward`` of the module's class.
     """
-    scopes: Sequence[ast.AST]
+    scopes: Sequence[ast.Module | ast.FunctionDef | ast.ClassDef]
     match call.func:
         case ast.Name(name):
             scopes = [node for node in way if isinstance(node, ast.Module | ast.FunctionDef)]
@@ -1112,7 +1108,7 @@ def _defined(call: ast.Call, way: Sequence[ast.AST]) -> ast.FunctionDef | None:
         (
             node
             for scope in reversed(scopes)
-            for node in getattr(scope, "body", ())
+            for node in scope.body
             if isinstance(node, ast.FunctionDef) and node.name == name
         ),
         None,

@@ -26,6 +26,7 @@ from breakscope.diagnose.recompiles import Cause, what_it_does
 from breakscope.diagnose.records import unresumed
 from breakscope.diagnose.statements import own_loops
 from breakscope.report.model import Finding, Guard
+from breakscope.report.owners import is_standard
 
 # A number that comes of a size is one of the shape's own, and so are strides.
 _ITEM = re.compile(r"(?P<of>[\w.]+(\[[^\]]+\])*)\[\d+\]")
@@ -212,14 +213,19 @@ def _of_messages(again: Sequence[_Again], sites: Sequence[Finding]) -> Iterable[
     lines = {
         (site.location.file, site.location.line): site
         for site in sites
-        if site.code == "BS104" and not _LOGGING.search(site.location.file)
+        if site.code == "BS104" and not _is_logging(site.location.file)
     }
     ways = [(site, [(frame.file, frame.line) for frame in site.stack]) for site in sites]
     ways += [(one.finding, [frame[:2] for frame in one.origin.within]) for one in again if one.origin]
     for finding, way in ways:
         logs = next((lines[place] for place in way if place in lines), None)
-        if logs is not None and _LOGGING.search(finding.location.file):
+        if logs is not None and _is_logging(finding.location.file):
             yield _follows(finding, logs)
+
+
+def _is_logging(file: str) -> bool:
+    """Whether a file is of Python's own logging, and of no package that is called so."""
+    return _LOGGING.search(file) is not None and is_standard(file)
 
 
 def _same_expression(sites: Sequence[Finding]) -> Iterable[Finding]:

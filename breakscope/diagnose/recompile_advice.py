@@ -262,9 +262,8 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
             f"{guard.source} is a cache, and its sizes follow the tokens: after the second size torch makes"
             f" the dimension dynamic. {_static_cache(guard, origin)} saves this compile"
         )
-    ones = guard.cause == "symbolic_shape" and guard.actual in _SPECIAL_SIZES
     if (said := _of_no_size(guard, origin)) is not None:
-        return _of_one(guard) if ones else said
+        return _of_one(guard) if _is_apart_from_dynamic(guard) else said
     return _decided(guard, origin, does) if origin.sizes else _of_none(guard, origin, does)
 
 
@@ -277,7 +276,7 @@ def _of_none(guard: Guard, origin: Origin, does: Taken) -> str:
     numbers = [one for one in origin.values if _kind(one[1]) == _kind(one[2]) == "int"]
     if numbers := [one for one in numbers if _may_follow(guard, one)]:
         return _decided_by_value(guard, origin, numbers[0], does)
-    if guard.cause == "symbolic_shape" and guard.actual in _SPECIAL_SIZES:
+    if _is_apart_from_dynamic(guard):
         return _of_one(guard)
     if origin.opaque:
         return (
@@ -292,6 +291,11 @@ def _of_none(guard: Guard, origin: Origin, does: Taken) -> str:
         f" own state, from how many things are passed, or from data ({_seen(guard)} were seen). Keep that the"
         f" same, pad to a fixed size, or {_BY_REMEDY}"
     )
+
+
+def _is_apart_from_dynamic(guard: Guard) -> bool:
+    """Whether a 0 or a 1 came where the compiled code takes any other size."""
+    return guard.cause == "symbolic_shape" and guard.actual in _SPECIAL_SIZES
 
 
 def _of_one(guard: Guard) -> str:

@@ -324,13 +324,18 @@ def _module(file: str) -> str:
 
 def _calls_torch(stack: Sequence[Frame]) -> Frame | None:
     """The line that calls torch, where a person can edit it: that of a repository beside the script, too."""
-    last = next((frame for frame in reversed(stack) if frame.owner != "torch"), None)
+    last = _before_torch(stack)
     return None if last is None or is_installed(last.file) or is_standard(last.file) else last
+
+
+def _before_torch(stack: Sequence[Frame]) -> Frame | None:
+    """The last line on a way that is not torch's own."""
+    return next((frame for frame in reversed(stack) if frame.owner != "torch"), None)
 
 
 def _through(stack: Sequence[Frame], places: Places) -> str:
     """The library's line that calls torch; empty where the project's own does."""
-    last = next((frame for frame in reversed(stack) if frame.owner != "torch"), None)
+    last = _before_torch(stack)
     if last is None or last.owner == "project" or not is_installed(last.file):
         return ""
     return f"`{(last.source or '').strip()}` ({places.short(last.file, last.line)})"

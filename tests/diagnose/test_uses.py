@@ -952,8 +952,7 @@ def test_what_is_reduced_is_told_by_the_name_that_holds_it(tmp_path: Path, reduc
     ],
 )
 def test_what_is_not_zero_is_counted_and_not_summed(tmp_path: Path, counted: str, body: str) -> None:
-    place = marked(tmp_path / "script.py", body)
-    use = use_of(Sources(), str(tmp_path / "script.py"), place, place[0], code="BS105")
+    use = use_of_selection(tmp_path, body)
     assert use.shape == "tallied"
     assert break_advice._words(break_advice.Site(use))["how_many"] == counted
 
