@@ -892,7 +892,9 @@ def _is_paired(parent: ast.BinOp | ast.Compare, way: Sequence[ast.AST]) -> bool:
     text = ast.unparse(parent)
     several = [name for name in names if selected[name]]
     spread = {one for name in several for one in re.findall(rf"(?<![\w.]){name}{_PAIRS}", text)}
-    return len(several) > 1 and len(spread) + (len(masks) > 1) > 1
+    # Of one mask the rows meet unless one side has its new dimension in front of them: ``a[None]``.
+    in_front = {re.match(r"\[None|\.unsqueeze\((dim=)?0\)", one) is not None for one in spread}
+    return len(several) > 1 and len(spread) > 0 and (len(masks) > 1 or len(in_front) > 1)
 
 
 def _mask(selection: ast.expr) -> str:

@@ -94,6 +94,7 @@ ENDS = (
     ("paired", "a, b = [[d[m]]], r[m]\nf = b[:, None] - a[None]\nreturn f"),
     # Two that get a dimension in the same place stay row with row.
     ("returned", "o, d = [[o[m]]], d[m]\np = o[:, None] + d[:, None] * z[..., None]\nreturn p"),
+    ("returned", "d, z = [[d[m]]], z[m]\np = d[:, None] * z[..., None]\nreturn p"),
     # Along another dimension than that of the mask nothing is joined, and nothing is ranked.
     ("returned", "s = [[x[m]]]\ns = torch.cat([s, torch.sin(s)], -1)\nreturn s"),
     (
