@@ -47,6 +47,8 @@ Kind = Literal[
     "scattered",
     "written",
     "joined",
+    "looked up",
+    "mixed",
 ]
 """Where a value ends.
 
@@ -60,9 +62,20 @@ into tensors. stacked: its list is made a tensor.
 
 Of what a mask selects: reduced, a loss, stored under a mask, ranked by topk or sort, suppressed by NMS,
 scattered to where an index says, written: it is the index that says where, joined to others. paired: it
-is held against another selection, each with each.
+is held against another selection, each with each. looked up: by positions that a ranking gave.
+mixed: it is reduced, ranked or a loss where its rows are no longer those that the mask selected.
 """
 _State = Literal["number", "list", "selection", "text"]
+Along = Literal["first", "last", "unknown"]
+_TURNED: dict[Along, Along] = {"first": "last", "last": "first", "unknown": "unknown"}
+# What is taken by the row: where rows were moved, no mask on what is taken is that of the selection.
+_BY_ROW: tuple[Kind, ...] = ("reduced", "loss", "ranked")
+_TRANSPOSES = ("transpose", "swapaxes", "swapdims", "movedim")
+_APART = ("repeat", "tile", "expand", "repeat_interleave", "diff", "unfold", "take")
+_PICKS_ALONG = ("index_select", "gather", "take_along_dim")
+_PRODUCTS = ("matmul", "mm", "bmm")
+_PAIRED = ("cdist", "outer", "ger", "linear")  # their second argument's rows become columns
+_OF_MODULE = re.compile(r"(torch|F|nn|functional)\.")
 _LOOPS = (ast.For, ast.While)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _PASSES = re.compile(
@@ -100,6 +113,7 @@ class End:
         gathered: whether it is one of a list; looped: whether a loop over a list takes them one by one.
         counted: whether it is only how many a mask selects; positions: whether it is where that is set.
         unsure: whether it ends there only if what it was calculated with is no tensor.
+        across: whether what a mask selects is the last dimension there, and not the first.
         file: the name of the file, where that is another one than what is asked about.
     """
 
@@ -112,6 +126,7 @@ class End:
     counted: bool = False
     positions: bool = False
     unsure: bool = False
+    across: bool = False
     file: str = ""
 
 
@@ -125,6 +140,7 @@ class _Held:
             stepped: whether ``%`` was applied; computed: arithmetic with what may be a tensor. depth: how
             many names it went through. counted: whether it is how many a mask selects;
             positions: whether it is where the mask is set, and not what is there. unsure: as of an end.
+        along: which dimension of it the mask selects in, as far as that can be told.
     """
 
     state: _State
@@ -139,6 +155,7 @@ class _Held:
     positions: bool = False
     varies: bool = False
     unsure: bool = False
+    along: Along = "first"
 
 
 def ends(
@@ -234,7 +251,7 @@ def _copies_to_positions(call: ast.Call, way: Sequence[ast.AST]) -> bool:
     )
 
 
-def _is_mask_made(node: ast.AST, way: Sequence[ast.AST]) -> bool:
+def is_mask_made(node: ast.AST, way: Sequence[ast.AST]) -> bool:
     """Whether an index is a mask that is made by a comparison: it selects, and is not selected itself."""
     values = values_of(node.id, way) if isinstance(node, ast.Name) else [node]
     return any(
@@ -306,6 +323,10 @@ class _Follow:
             held = step
 
     def _end(self, kind: Kind, way: tuple[ast.AST, ...], held: _Held) -> None:
+        if held.along == "unknown" and kind in _BY_ROW:
+            if held.positions:
+                return
+            kind = "mixed"
         gathered = held.gathered or held.state == "list"
         taker = way[-2]
         if kind == "slice":
@@ -314,6 +335,7 @@ class _Follow:
             End(
                 *(kind, way, held.name, taker, gathered, held.looped, held.counted, held.positions),
                 unsure=held.unsure,
+                across=held.along == "last",
             )
         )
 
@@ -357,15 +379,20 @@ class _Follow:
         if is_selected and name in ("shape", "numel", "size"):
             is_count = name == "numel" or _is_first(way[-3])
             return replace(held, state="number", counted=True) if is_count else None
-        if is_selected and uses.REDUCES.match(name) and (_is_whole(way[-3]) or _is_last(way)):
+        if is_selected and uses.REDUCES.match(name) and (_is_along(way[-3], held) or _is_last(way)):
             self._end("reduced", way, held)
             return None
         if held.gathered and name == "sort":  # of a list
             self._end("order", way, held)
             return None
-        if is_selected and _RANKS.match(name) and _is_whole(way[-3]):
+        if is_selected and _RANKS.match(name) and _is_along(way[-3], held):
             self._end("ranked", way, held)
             return None
+        if is_selected and held.along == "last" and (uses.REDUCES.match(name) or _RANKS.match(name)):
+            return replace(held, along="unknown")
+        if is_selected and name != "tolist":
+            called = way[-3].args if isinstance(way[-3], ast.Call) and way[-3].func is parent else []
+            return replace(held, along=_moved(held.along, name, called))
         return replace(held, state="list", varies=is_selected) if name == "tolist" else held
 
     def _call(
@@ -381,7 +408,9 @@ class _Follow:
         kind = _kind_of_text(call, way)
         if kind is None and _defined(call, way) is None:  # a function of one's own is read, whatever its name
             kind = (
-                _kind_of_selection(call, name, of) if is_selection else _kind_of_call(call, child, way, held)
+                _kind_of_selection(call, name, of, held)
+                if is_selection
+                else _kind_of_call(call, child, way, held)
             )
         if kind == "bound":
             self._end(kind, way, held)
@@ -398,7 +427,9 @@ class _Follow:
         if kind is None and is_selection:
             # A module gives as many as it is given; what positions pick is no position.
             listed = held.gathered and not _JOINS.match(name)
-            return replace(held, positions=held.positions and not _PICKS.match(name), gathered=listed)
+            along = _given_along(call, child, name, held)
+            positions = held.positions and not _PICKS.match(name)
+            return replace(held, positions=positions, gathered=listed, along=along)
         if kind in ("math", "numpy"):
             self._needed_as_number(way[:-1], held, level, ("turns", "loop test", "size", "slice"))
         if kind is None and is_statement:
@@ -438,15 +469,21 @@ class _Follow:
         is_part = held.state == "selection" and uses.is_by_dimension(child)  # ``torch.where(mask)[0]``
         if child is parent.value and held.state == "selection" and _is_one(parent.slice) and not is_part:
             return replace(held, state="number")  # ``mask.nonzero()[0, 0]``
+        if child is parent.value and held.state == "selection" and _is_ranked(parent.slice, way):
+            self._end("looked up", way, held)
+            return None
         if child is parent.value:
-            return replace(held, gathered=held.gathered and isinstance(parent.slice, ast.Slice))
+            is_apart = held.state == "selection" and not is_part and not _keeps_rows(parent.slice, way)
+            along = "unknown" if is_apart else held.along
+            gathered = held.gathered and isinstance(parent.slice, ast.Slice)
+            return replace(held, gathered=gathered, along=along)
         if held.state == "selection":
             if not isinstance(parent.ctx, ast.Store):
                 return replace(held, positions=False)
             # Positions are where it is stored; of a selection itself a mask is made first, or it is an index.
             if held.positions:
                 self._end("stored", way, held)
-            elif not _is_mask_made(child, way):
+            elif not is_mask_made(child, way):
                 self._end("written", way, held)
             return None
         if held.state == "list":
@@ -466,9 +503,11 @@ class _Follow:
         self, parent: ast.BinOp, child: ast.AST, way: tuple[ast.AST, ...], held: _Held, level: int
     ) -> _Held | None:
         other = parent.right if child is parent.left else parent.left
-        if held.state == "selection" and isinstance(parent.op, ast.MatMult) and _is_turned(child):
-            self._end("reduced", way, held)
-            return None
+        if held.state == "selection" and isinstance(parent.op, ast.MatMult):
+            if child is parent.left and held.along == "last":
+                self._end("reduced", way, replace(held, along="first"))  # ``x[keep].T @ y``
+                return None
+            return replace(held, along="unknown") if child is parent.right and held.along == "first" else held
         if held.state == "selection":
             return held
         if isinstance(parent.op, ast.Mult) and isinstance(other, ast.List):
@@ -670,7 +709,7 @@ def _kind_of_text(call: ast.Call, way: Sequence[ast.AST]) -> Kind | None:
     return "raised" if is_raised else None
 
 
-def _kind_of_selection(call: ast.Call, name: str, of: str) -> Kind | None:
+def _kind_of_selection(call: ast.Call, name: str, of: str, held: _Held) -> Kind | None:
     """How a call takes what a mask selects."""
     keeps_each = any(one.arg == "reduction" and ast.unparse(one.value) == "'none'" for one in call.keywords)
     rows: tuple[tuple[Kind, bool], ...] = (
@@ -678,7 +717,7 @@ def _kind_of_selection(call: ast.Call, name: str, of: str) -> Kind | None:
         ("ranked", _RANKS.match(name) is not None),
         ("loss", _LOSSES.search(of) is not None and not keeps_each),
         ("scattered", _SCATTERS.match(name) is not None),
-        ("reduced", name != "len" and uses.REDUCES.match(name) is not None and _is_whole(call)),
+        ("reduced", name != "len" and uses.REDUCES.match(name) is not None and _is_along(call, held)),
         ("joined", _JOINS.match(name) is not None and not uses.KEEPS.match(name) and _is_whole(call)),
     )
     return next((kind for kind, holds in rows if holds), None)
@@ -843,9 +882,57 @@ def _is_inverse(call: ast.AST, at: int) -> bool:
     )
 
 
-def _is_turned(factor: ast.AST) -> bool:
-    """Whether a factor of a product is transposed, so that its rows are summed over: ``x[keep].T @ y``."""
-    return isinstance(factor, ast.Attribute) and factor.attr in ("T", "mT", "H", "mH")
+def _moved(along: Along, name: str, given: Sequence[ast.expr]) -> Along:
+    """The dimension in which a mask selects, after a method or an attribute of what it selected."""
+    first = ast.unparse(given[0]) if given else ""
+    if name in ("t", "T", "H") or (name in _TRANSPOSES and {*map(ast.unparse, given)} == {"0", "1"}):
+        return _TURNED[along]
+    stays = {
+        "mT": False,
+        "mH": False,
+        "permute": first == "0",
+        "unsqueeze": first != "0",
+        # ``view(-1, 4)`` and ``view(len(x), 2, 2)``, and not ``view(2, -1)``
+        "view": not first.strip("(").split(",")[0].isdecimal(),
+        "reshape": not first.strip("(").split(",")[0].isdecimal(),
+    }
+    is_apart = name in _APART or (name in _PICKS_ALONG and first == "0")
+    is_apart |= name in _TRANSPOSES and ("0" in map(ast.unparse, given) or first.startswith("-"))
+    return along if stays.get(name, not is_apart) else "unknown"
+
+
+def _given_along(call: ast.Call, child: ast.AST, name: str, held: _Held) -> Along:
+    """The dimension in which a mask selects, after a call that is given what it selected."""
+    is_method = not (isinstance(call.func, ast.Name) or _OF_MODULE.match(ast.unparse(call.func)))
+    place = is_method + (call.args.index(child) if child in call.args else 0)
+    if name in _PRODUCTS:
+        second: Along = "last" if held.along == "last" else "unknown"
+        return second if place == 1 else "unknown" if held.along == "last" else held.along
+    if name in _PAIRED and place == 1:
+        return "last" if held.along == "first" else "unknown"
+    if name in ("einsum", "kron"):
+        return "unknown"
+    return _moved(held.along, name, call.args[1:]) if place == 0 and not is_method else held.along
+
+
+def _keeps_rows(chosen: ast.expr, way: Sequence[ast.AST]) -> bool:
+    """Whether an index of what a mask selects leaves its first dimension, or takes another mask to it."""
+    first = uses.index_parts(chosen)[0]
+    match first:
+        case ast.Slice(None, None) | ast.Constant(value=ast.Constant()):
+            return True
+        case ast.Constant(value):
+            return value is ...
+        case ast.Slice():
+            return False
+    return is_mask_made(first, way)
+
+
+def _is_ranked(chosen: ast.expr, way: Sequence[ast.AST]) -> bool:
+    """Whether an index is what a ranking gave: ``top`` of ``top = scores.topk(2).indices``."""
+    values = values_of(chosen.id, way) if isinstance(chosen, ast.Name) else [chosen]
+    calls = (node for value in values for node in ast.walk(value) if isinstance(node, ast.Call))
+    return any(_RANKS.match(uses.called(one)) or uses.called(one) in ("argmax", "argmin") for one in calls)
 
 
 def _is_one(chosen: ast.expr) -> bool:
@@ -866,12 +953,22 @@ def _is_first(taken: ast.AST) -> bool:
 
 def _is_whole(call: ast.AST) -> bool:
     """Whether a reduction, or a join, goes along the dimension in which a mask selects: the first, or all."""
+    return _dimension(call) in ("", "0")
+
+
+def _dimension(call: ast.AST) -> str:
+    """Along which dimension a reduction, a ranking or a join goes; empty where it says none."""
     if not isinstance(call, ast.Call):
-        return True
+        return ""
     is_function = isinstance(call.func, ast.Name) or re.fullmatch(r"(torch|np)\.\w+", ast.unparse(call.func))
     first = bool(is_function) + (_FIRST_ELSE.search(uses.called(call)) is not None)  # which it is comes first
     given = [one.value for one in call.keywords if one.arg in ("dim", "axis")] + call.args[first:]
-    return not given or ast.unparse(given[0]) == "0"
+    return ast.unparse(given[0]) if given else ""
+
+
+def _is_along(call: ast.AST, held: _Held) -> bool:
+    """Whether a reduction or a ranking goes along the dimension in which a mask selects."""
+    return _dimension(call) in (("", "1", "-1") if held.along == "last" else ("", "0"))
 
 
 def _is_joined_across(name: str, way: Sequence[ast.AST]) -> bool:

@@ -409,8 +409,7 @@ def _words(site: Site) -> dict[str, str]:
         "counts": f" (of a bincount torch.zeros(n).index_add(0, {use.of or 'index'}, {mask}.float()))"
         * ("bincount(" in use.taker),
         "made_whole": _MADE * is_made
-        or f" (`{it}` made of all elements; where one is an index, it is 0 outside of the mask)"
-        * (use.of == use.name != ""),
+        or f" (`{it}` made of all elements{_INDEX_OUTSIDE * (use.shape != 'across')})" * use.made,
         "grows": f"; `{use.name}` grows by a turn: make it of full length first, and write at a position"
         * (use.shape == "stop" and bool(use.name)),
         "asks_many": f", so without {_lines(use.also)}, which only spares work" * bool(use.also),
@@ -431,9 +430,9 @@ def _words(site: Site) -> dict[str, str]:
         "known": f"before the compiled call, {made},"
         if use.arguments
         else "in the caller, where that can tell it,",
-        # Sizes of triangles are to be known, whatever is set.
+        # Sizes of triangles are to be known, whatever is set; a branch in a loop gives up its function.
         "scalars": ""
-        if "_indices(" in use.taker
+        if "_indices(" in use.taker or (site.turns and asked_too)
         else ", or set torch._dynamo.config.capture_scalar_outputs = True, with torch._check on its bounds"
         " where the code compares it" + asked_too,
         "asked_too": asked_too,
@@ -474,7 +473,11 @@ def _words(site: Site) -> dict[str, str]:
         if re.search(r"nonzero|argwhere", use.value) and re.fullmatch(r"[\w.]+", use.mask)
         else f"{mask}.sum()",
         "rows": _rows(mask, site.seen.fewer),
+        # Of rows of several values a mean over all has more than the mask says.
+        "by_row": f"; for rows the mask is {mask}[..., None], a None for each dimension more, and a mean over"
+        " all in them is divided by their length as well" * (is_made or use.made or site.seen.fewer != 0),
         "unmasked": unmasked,
+        "outside": _outside(use, of, unmasked, mask),
         "least": "inf" if use.ascending else "-inf",
         "rank": "sort()" if use.ascending else "topk(k)",
         "of": whole,
@@ -510,6 +513,20 @@ _MADE = (
     " (value is what is reduced, computed of all elements and not of the selected ones, which gives the same"
     " where each is computed by itself)"
 )
+
+
+_INDEX_OUTSIDE = "; where one is an index, it is 0 outside of the mask"
+
+
+def _outside(use: Use, of: str, unmasked: str, mask: str) -> str:
+    """What is given to what a mask does not select, before it is reduced or ranked along that dimension."""
+    by = re.split(r"[.(]", use.taker.removesuffix("()"))
+    if {"sum", "mean", "norm", "any"} & {*by}:
+        mean = f", with {mask}.sum() as their number" * ("mean" in by)
+        return f"0, {of}.masked_fill({unmasked}, 0){mean}"
+    least = "inf" if use.ascending or {"min", "amin", "argmin"} & {*by} else "-inf"
+    found = " (positions that come of it are those in all, and index what was not selected)"
+    return f"{least}, {of}.masked_fill({unmasked}, {least}){found}"
 
 
 def _is_joined_by_or(test: str) -> bool:
@@ -623,6 +640,7 @@ def _of_test(code: str, site: Site) -> str | None:
     if (
         _DRAWN.search(condition)
         and _is_drawn_alone(condition)
+        and not site.seen.is_computed
         and site.shape not in ("layerdrop", "turn", "stop")
     ):
         return _of_drawn_test(condition, site.turns)

@@ -825,9 +825,24 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ("BS105", "reduced"): (
         "Reduce under the mask{in_it}{made_whole}: torch.where({mask}, {of}, 0).sum(), divided by"
         " {Mask}.sum() for a mean{asked}, or {Of}.masked_fill({unmasked}, -inf).max() for a maximum (inf for"
-        " a minimum; of whole numbers the least or greatest of their dtype){spread}{elsewhere}{besides}; for"
-        " rows the mask is"
-        f" {{Mask}}[..., None]; or set {_SHAPES}, where nothing branches on the size."
+        " a minimum; of whole numbers the least or greatest of their dtype)"
+        "{spread}{elsewhere}{besides}{by_row};"
+        f" or set {_SHAPES}, where nothing branches on the size."
+    ),
+    ("BS105", "across"): (
+        "What the mask selects is the last dimension{in_it}: take all of it{made_whole}, and before that give"
+        f" what is outside of the mask {{outside}}; or set {_SHAPES}, where nothing branches on the size."
+    ),
+    ("BS105", "mixed"): (
+        "Between the selection and what takes it{in_it} rows are moved, picked or multiplied with others, so"
+        " that no mask on the result helps: keep all with the mask, and leave out what it does not select"
+        " where that is done (-inf before a softmax or a ranking, 0 before a sum), or select in the caller;"
+        f" or set {_SHAPES}, where nothing branches on the size."
+    ),
+    ("BS105", "looked up"): (
+        "What the mask selects is indexed by what a ranking gave{in_it}: rank all and put the rest last,"
+        " scores.masked_fill({unmasked}, -inf) (inf where the least come first), and index all by that,"
+        " {Of}[i], or return both and the mask, and do it in the caller."
     ),
     ("BS105", "rows"): (
         "As many are selected of each row{in_it}: where that number is known, take positions in the place of"

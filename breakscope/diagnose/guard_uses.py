@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Literal
@@ -178,11 +178,17 @@ class Taken:
         )
 
 
-def taken(sources: Sources, guard: Guard, at_work: Sequence[tuple[str, int]]) -> Taken:
+def taken(
+    sources: Sources,
+    guard: Guard,
+    at_work: Sequence[tuple[str, int]],
+    eager: Collection[tuple[str, str]] = (),
+) -> Taken:
     """What the functions at work do with a guarded value.
 
     Args:
         at_work: (file, line) of the compiled function first, then of those that were inlined in it.
+        eager: (file, name) of the functions that Dynamo gave up: what they do, no graph does.
     """
     worked = [(file, way) for file, line in at_work if (way := _way(sources, file, line))]
     ways = [way for _, way in worked]
@@ -190,6 +196,7 @@ def taken(sources: Sources, guard: Guard, at_work: Sequence[tuple[str, int]]) ->
         end if file == at_work[0][0] else replace(end, file=PurePath(file).name)
         for at, (file, way) in enumerate(worked)
         for end in _ends(guard, way, inlined=at > 0)
+        if not _is_eager(end, way[-1], file, eager)
     ]
     if (guard.source or "").startswith("self."):
         found += [
@@ -210,6 +217,12 @@ def taken(sources: Sources, guard: Guard, at_work: Sequence[tuple[str, int]]) ->
         set_by=_set_by(ways, guard.source or ""),
         made=_made(ways[0], guard.source or "") if ways and guard.resumed else 0,
     )
+
+
+def _is_eager(end: End, own: ast.AST, file: str, eager: Collection[tuple[str, str]]) -> bool:
+    """Whether a value ends in a function that is given up, and not in the one that is compiled."""
+    function = uses.function(end.way)
+    return function is not None and function is not own and (file, function.name) in eager
 
 
 def _called(way: Sequence[ast.AST], depth: int = 0) -> Iterator[tuple[ast.AST, ...]]:

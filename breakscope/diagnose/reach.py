@@ -9,7 +9,7 @@ from itertools import pairwise, takewhile
 from typing import Literal, TypeGuard
 
 from breakscope.diagnose import checks, kinds, restated, uses
-from breakscope.diagnose.becomes import is_array, is_tensor, values_of
+from breakscope.diagnose.becomes import is_array, is_mask_made, is_tensor, values_of
 from breakscope.diagnose.site_use import Seen, Use
 from breakscope.diagnose.statements import asked_mask, head_of, own_loops
 from breakscope.project.sources import Position, Sources
@@ -402,7 +402,7 @@ def breaks_in_loop(sources: Sources, file: str, position: Position | None) -> tu
     whole = ast.walk(head_of(statement))
     own = {line for node in whole if isinstance(node, ast.expr) for line in (node.lineno, node.end_lineno)}
     parts = (node for line in loops[0].body for node in _parts(line))
-    lines = {node.lineno for node in parts if _breaks(node)}
+    lines = {node.lineno for node in parts if _breaks(node, around)}
     return tuple(sorted(lines - own))
 
 
@@ -414,7 +414,7 @@ def _parts(node: ast.AST) -> Iterator[ast.AST]:
             yield from _parts(child)
 
 
-def _breaks(node: ast.AST) -> TypeGuard[ast.expr | ast.stmt]:
+def _breaks(node: ast.AST, around: Sequence[ast.AST]) -> TypeGuard[ast.expr | ast.stmt]:
     """Whether no graph holds it, whatever it is about: a read, a print, a selection, a test of a tensor."""
     match node:
         case ast.Call(ast.Name("print")):
@@ -425,6 +425,10 @@ def _breaks(node: ast.AST) -> TypeGuard[ast.expr | ast.stmt]:
             return attr in _OF_TENSORS
         case ast.If(test=ast.Call(ast.Attribute(attr="any" | "all"), [])):
             return True
+        case ast.If(test=ast.Compare() as test):
+            return is_tensor(test, around)
+        case ast.Subscript(of, ast.Name() as chosen, ast.Load()):
+            return is_mask_made(chosen, around) and is_tensor(of, around)
     return False
 
 
@@ -461,6 +465,20 @@ def seen(sources: Sources, file: str, position: Position | None, use: Use) -> Se
         side=_selected_in_side(around),
         left_out=_left_out(around),
         packed=_is_packed(around),
+        is_computed=_is_computed(around),
+    )
+
+
+def _is_computed(around: Sequence[ast.AST]) -> bool:
+    """Whether a side of a test is a tensor that the function computes: ``rand(()) < accept``."""
+    test = next((node for node in reversed(around) if isinstance(node, ast.Compare)), None)
+    branch = next((node for node in reversed(around) if isinstance(node, ast.If | ast.IfExp)), None)
+    asked = test if test is not None else getattr(branch, "test", None)
+    sides = [asked.left, *asked.comparators] if isinstance(asked, ast.Compare) else []
+    return any(
+        any(is_tensor(value, around) for value in values_of(side.id, around))
+        for side in sides
+        if isinstance(side, ast.Name)
     )
 
 

@@ -29,11 +29,13 @@ class Cause:
         guard: that of the first one, with the values of all.
         guards: of each of ``recompiles``, what failed in each version that there was; its own cause first.
         refused: those that the limit refused: nothing was compiled for them.
+        eager: (file, name) of the functions that Dynamo gave up in this run.
     """
 
     frame: FrameRef
     guard: Guard
     failure: GuardFailure
+    eager: frozenset[tuple[str, str]] = frozenset()
     recompiles: list[Recompile] = field(default_factory=list)
     guards: list[tuple[Guard, ...]] = field(default_factory=list)
     refused: list[Recompile] = field(default_factory=list)
@@ -50,6 +52,7 @@ def causes(found: Collected, places: Places) -> tuple[list[Cause], list[Recompil
     grouped: dict[tuple[object, ...], Cause] = {}
     versions = _Versions()
     lost: list[Recompile] = []
+    eager = frozenset((skip.frame.file, skip.frame.name) for skip in found.skips if not skip.limit)
     for item in found.recompiles:
         if item.frame is None or not item.failures:
             lost += [item] * (not item.refused)  # nothing was compiled; the limit's own finding tells
@@ -65,7 +68,9 @@ def causes(found: Collected, places: Places) -> tuple[list[Cause], list[Recompil
         key = (_defined(item.frame, places), *guards.finding_key(guard, item.frame.name))
         cause = grouped.get(key)
         if cause is None:
-            cause = grouped[key] = Cause(item.frame, replace(guard, resumed=item.frame.resumed), failure)
+            cause = grouped[key] = Cause(
+                item.frame, replace(guard, resumed=item.frame.resumed), failure, eager
+            )
         else:
             resumed = cause.guard.resumed and item.frame.resumed
             cause.guard = replace(guards.merge_values(cause.guard, guard), resumed=resumed)
@@ -315,12 +320,13 @@ def what_it_does(cause: Cause, places: Places, seen: Origin | None = None) -> Ta
     """
     stack = [(frame.file, frame.line) for frame in cause.failure.user_stack]
     at_work = list(dict.fromkeys([(cause.frame.file, cause.frame.line), *stack]))
-    does = taken(places.sources, cause.guard, at_work)
+    does = taken(places.sources, cause.guard, at_work, cause.eager)
     alike = seen.alike if seen is not None and seen.direct and cause.guard.cause == "size" else ()
     for name, dimension in alike:
         if does.is_range or does.as_number or name == cause.guard.source:
             continue
-        other = taken(places.sources, replace(cause.guard, source=name, dimension=dimension), at_work[:1])
+        guard = replace(cause.guard, source=name, dimension=dimension)
+        other = taken(places.sources, guard, at_work[:1], cause.eager)
         if other.is_range or other.as_number:
             does = replace(does, ends=(*does.ends, *other.ends))
     return does

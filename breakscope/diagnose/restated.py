@@ -20,6 +20,7 @@ _ELEMENTWISE = re.compile(
     r"|lerp|masked_fill|add|sub|mul|div|nan_to_num|isnan|isfinite|isinf|where|tensor|full_like|zeros_like|ones_like|rand_like|randn_like)$"
 )
 _LONG = 140
+_CASTS = ("float", "double")
 
 
 def branch(around: _Way) -> str:
@@ -282,6 +283,18 @@ def reduced(selection: ast.AST, name: str, taker: ast.AST | None) -> str:
     if not name or not is_elementwise(of) or name not in loops.names(of):
         return ""
     return _short(ast.unparse(_Renamed(name, base).visit(copy.deepcopy(of))))
+
+
+def taken(taker: ast.AST | None) -> str:
+    """What a reduction reduces: ``net(x)`` of ``net(x).mean``, ``hit`` of ``hit.float().mean()``."""
+    match taker:
+        case ast.Attribute(of) | ast.Call(_, [of, *_]):
+            pass
+        case _:
+            return ""
+    while isinstance(of, ast.Call) and isinstance(of.func, ast.Attribute) and of.func.attr in _CASTS:
+        of = of.func.value
+    return _short(ast.unparse(of))
 
 
 class _Whole(ast.NodeTransformer):

@@ -55,6 +55,8 @@ _OF_SELECTION: dict[Kind, Shape] = {
     "suppressed": "suppressed",
     "paired": "paired",
     "ranked": "ranked",
+    "looked up": "looked up",
+    "mixed": "mixed",
     "joined": "joined",
     "scattered": "scattered",
     "written": "written",
@@ -432,19 +434,22 @@ def _of_selection(ends: Sequence[End], around: Sequence[ast.AST], value: str) ->
             by = uses.called(end.taker) if end is not None and isinstance(end.taker, ast.Call) else ""
             by = by or getattr(None if end is None else end.taker, "attr", "")
             shape = "positions" if shape == "reduced" and by in _OF_POSITIONS else "plain"
-    if shape == "reduced" and end is not None and not _takes(end, around):
+    made = False
+    if shape in ("reduced", "across") and end is not None and not _takes(end, around):
         statement = uses.statement(around)
         is_it = isinstance(statement, ast.Assign) and uses.given(statement, end.name) is innermost
         is_it = is_it or any(part is innermost for part in ast.walk(end.taker or ast.Module([], [])))
         # What is reduced was made of it, or of what was made of it.
-        of = restated.reduced(innermost, end.name, end.taker) if is_it else end.name
-    ascending = shape == "ranked" and end is not None and _ascends(end)
+        taken = restated.taken(end.taker)
+        made = not is_it and re.search(rf"\b{re.escape(end.name or '-')}\b", taken) is not None
+        of = restated.reduced(innermost, end.name, end.taker) if is_it else taken if made else end.name
+    ascending = shape in ("ranked", "across") and end is not None and end.kind == "ranked" and _ascends(end)
     tests = {
         _line(other)
         for other in ends
         if shape in ("reduced", "positions") and other.kind == "test" and other.counted
     }
-    use = replace(_ended(shape, end, innermost, value), mask=mask, of=of, ascending=ascending)
+    use = replace(_ended(shape, end, innermost, value), mask=mask, of=of, made=made, ascending=ascending)
     too = {
         _line(other) for other in ends if other.kind not in ("message", "raised", "test", "returned", "kept")
     }
@@ -532,6 +537,8 @@ def _ascends(end: End) -> bool:
 
 
 def _shape_of_selection(ends: Sequence[End]) -> tuple[Shape, End | None]:
+    if end := next((end for end in ends if end.across and end.kind in ("reduced", "ranked")), None):
+        return "across", end
     if end := _first(ends, _OF_SELECTION):
         return _OF_SELECTION[end.kind], end
     told: tuple[Kind, ...] = ("reduced", "test", "message", "raised")

@@ -78,6 +78,9 @@ Shape = Literal[
     "group ranked",
     "group reduced",
     "crossed",
+    "across",
+    "looked up",
+    "mixed",
     "filter",
     "left out",
     "found",
@@ -112,7 +115,10 @@ asks for a number of steps. branch: any other test.
 Of a value: where it ends (:mod:`breakscope.diagnose.becomes`), by the table below. list: Python needs all of
 its values. index: a tensor picks an element. tested pick: a number picks an element and decides a branch.
 all picked: a loop picks with each of a list. selected: what a mask selects goes anywhere else. crossed:
-the same is selected along another dimension. group ranked, group reduced: a loop selects group by group.
+the same is selected along another dimension. across: what a mask selects is the last dimension of what is
+reduced or ranked. looked up: what it selects is indexed by what a ranking gave. mixed: it is reduced where
+its rows were moved.
+group ranked, group reduced: a loop selects group by group.
 books: a loop does nothing with the values but work of Python's own. cells: loops fill a table cell by cell.
 filter: a comprehension keeps items by it. left out: a turn that is left puts nothing into a list. pairs:
 loops hold each value against each other one. found: a loop returns a constant where a value says
@@ -144,7 +150,8 @@ class Use:
             empty.
         taker: the source of what takes it, line: where that is; empty and 0 where it ends where it is read.
         gathered: whether it is one of a list.
-        mask: what selects, and of: what it selects from, where the value says that.
+        mask: what selects, and of: what it selects from, where the value says that; of what is reduced, that
+            made: whether what is reduced is made of it, and not selected itself.
         arguments: those of the compiled call that the value is made of, where it is of nothing else.
         ascending: whether what is selected is ranked with the least first.
         also: lines of further branches that it decides.
@@ -171,6 +178,7 @@ class Use:
     besides: tuple[int, ...] = ()
     returned: bool = False
     own: bool = False
+    made: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +197,7 @@ class Seen:
         packed: whether a call at it is given what a ``pack_`` function made.
         side: what a side of its branch selects by a mask, what it selects from, the mask and the side.
         left_out: what its branch leaves rows out of, and the mask of those that it keeps.
+        is_computed: whether its test holds something against a tensor that its function computes.
     """
 
     fewer: int | None = None
@@ -200,4 +209,5 @@ class Seen:
     caught: int = 0
     side: tuple[str, str, str, str] | None = None
     left_out: tuple[str, str] | None = None
+    is_computed: bool = False
     packed: bool = False

@@ -388,7 +388,7 @@ def _of_sides(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | 
     )
     if _filters(around):
         return "filter"
-    if of_python and any(map(_sets_tensor, silent)) and not in_loop(around):
+    if of_python and any(_sets_tensor(one, around) for one in silent) and not in_loop(around):
         return "counted too"
     if of_python:
         return "python"
@@ -413,11 +413,13 @@ def _keeps_a_number(side: ast.stmt, sides: Sequence[ast.stmt]) -> bool:
     return False
 
 
-def _sets_tensor(side: ast.stmt) -> bool:
+def _sets_tensor(side: ast.stmt, around: Sequence[ast.AST]) -> bool:
     """Whether it gives a name what a method, torch or arithmetic makes of itself: ``u = u.clamp(-1, 1)``."""
     match side:
         case ast.Assign([ast.Name(name)], ast.Call(ast.Attribute(ast.Name(of)))) if name == of:
             return True
+        case ast.Assign([ast.Name()], ast.Name() as new):
+            return is_tensor(new, around)
         case ast.Assign([ast.Name(name)], ast.Call() | ast.BinOp() as value):
             read = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
             return name in read and bool({"torch", "F"} & read)

@@ -308,7 +308,7 @@ USES: tuple[Followed, ...] = (
         "BS105",
         "positions and numbers of what a mask selects",
         "Only one position is taken: \\(steps == at\\)\\.int\\(\\)\\.argmax\\(-1\\)\n"
-        "Only how many the mask selects is asked.*keep\\.sum\\(\\) counts\n"
+        "Only how many the mask selects is asked.*torch\\.count_nonzero\\(keep\\) counts\n"
         "scores\\.masked_fill\\(keep, inf\\)\\.sort\\(\\)\n"
         "torch\\.where\\(x < far, x, 0\\)\\.sum\\(\\), divided by \\(x < far\\)\\.sum\\(\\)",
         POSITIONS,
@@ -1095,6 +1095,32 @@ USES: tuple[Followed, ...] = (
         "m = x > 0\nreturn x[m].sum().item()",
         ("x[m].sum().item()", "torch.where(m, x, 0).sum()"),
         ("say(f(x))", "say(f(x).item())"),
+    ),
+    f(
+        "BS105",
+        "what is selected is ranked along the last dimension",
+        r"the last dimension in `s\.topk` \(line \d+\): take all of it.*-inf, s\.masked_fill\(~m, -inf\)",
+        "x = x.flatten()\nm = x > 0\ns = torch.cdist(x[:, None], x[m][:, None])\nreturn s.topk(1, dim=1).values.sum()",
+        ("x[m][:, None])", "x[:, None])"),
+        ("s.topk(", "s.masked_fill(~m, -torch.inf).topk("),
+    ),
+    f(
+        "BS105",
+        "what is selected is indexed by a ranking",
+        r"indexed by what a ranking gave.*scores\.masked_fill\(~m, -inf\).*and index all by that, x\[i\]",
+        "x = x.flatten()\nm = x > 0\nbest = x[m][x[m].topk(2).indices]\nreturn best",
+        ("x[m][x[m].topk(2).indices]", "x[x.masked_fill(~m, -torch.inf).topk(2).indices]"),
+    ),
+    f(
+        "BS101",
+        "a draw that is held against what is computed",
+        r"sets a tensor and does Python's own work as well: .*torch\.where\(torch\.rand\(\(\)\) < p, new, old\)",
+        "p, y = x.sum().sigmoid() + 2, x * 2\nif torch.rand(()) < p:\n    x = y\n    seen.append(1)\nreturn x",
+        (
+            "    if torch.rand(()) < p:\n        x = y\n        seen.append(1)\n    return x",
+            "    taken = torch.rand(()) < p\n    return torch.where(taken, y, x)",
+        ),
+        outside="seen = []",
     ),
     f(
         "BS301>BS102",

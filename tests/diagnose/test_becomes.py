@@ -103,6 +103,18 @@ ENDS = (
     ),
     ("returned", "s = [[x[m]]].sort(-1).values\nreturn s"),
     ("joined", "s = [[x[m]]]\nreturn torch.cat([s, y])"),
+    # Where row does not stay with row, what is reduced or ranked is not what the mask selects.
+    ("mixed", "s = [[x[m]]]\nreturn s[at].mean()"),
+    ("mixed", "s = [[x[m]]]\nreturn s[:5].sum()"),
+    ("mixed", "s = z @ [[x[m]]]\nreturn s.mean()"),
+    ("mixed", "s = [[x[m]]].transpose(0, 2)\nreturn s.sum()"),
+    ("returned", "s = torch.cdist(z, [[x[m]]])\nreturn s.sum(0)"),
+    ("reduced", "s = [[x[m]]].transpose(1, 2)\nreturn s.sum()"),
+    ("reduced", "s = [[x[m]]].view(-1, 2)\nreturn s.sum()"),
+    ("reduced", "s = [[x[m]]][:, None]\nreturn s.sum(0)"),
+    ("reduced", "s = torch.cdist(z, [[x[m]]])\nreturn s.min(1)"),
+    ("ranked", "s = z @ [[x[m]]].t()\nreturn s.topk(2, dim=1)"),
+    ("looked up", "top = s.topk(2, dim=1).indices\nreturn [[x[m]]][top]"),
     ("size", "n = [[int(x.max())]]\nreturn torch.tril_indices(n, n)"),
     ("size", "return torch.bincount(y, minlength=[[int(x.max())]])"),
 )

@@ -1608,3 +1608,67 @@ def test_what_is_read_for_a_call_that_is_not_traced_goes_with_that_call(scan: Sc
     """)
     (read,) = coded(report, "BS102")
     assert read.caused_by in {one.fingerprint for one in coded(report, "BS107")}
+
+
+EAGER_LOOP = """
+    import torch
+
+    def mine(y):
+        out = []
+        for a in range(y.shape[0]):
+            print(end="")
+            out.append(a)
+        return out
+
+    def loss(z, y):
+        dist = torch.cdist(z, z)
+        t = torch.tensor(mine(y))
+        return (dist * 2).sum() + t.sum()
+
+    f = torch.compile(loss)
+    for n in (6, 6, 4):
+        f(torch.ones(n, 3), torch.arange(n))
+"""
+
+
+@torch
+def test_a_loop_that_runs_eagerly_is_unrolled_by_nobody(scan: Scan) -> None:
+    (size,) = (one for one in causes(scan(EAGER_LOOP)) if one.code == "BS201")
+    assert "unrolled" not in str(size.advice)
+    assert "dynamic=True" in str(size.advice)
+    inlined = scan(EAGER_LOOP.replace('print(end="")', "a = a * 2"))
+    assert any("(a loop (line 6))" in str(one.advice) for one in inlined.findings if one.code == "BS201")
+
+
+NUMBER_IN_LOOP = """
+    import torch
+
+    @torch.compile
+    def select(scores):
+        out = []
+        for c in range(3):
+            s = scores[:, c]
+            above = s > 0.4
+            n = above.sum().item()
+            if n == 0:
+                continue
+            s = s[above]
+            suppress = torch.zeros(n)
+            for k in range(3):
+                if suppress[k] == 1:
+                    continue
+                suppress = suppress + 1
+            out.append(s * suppress)
+        return torch.cat(out)
+
+    torch.manual_seed(0)
+    select(torch.rand(12, 3))
+"""
+
+
+@torch
+def test_a_number_that_a_branch_in_its_loop_asks_for_is_not_to_be_captured(scan: Scan) -> None:
+    (loop,) = coded(scan(NUMBER_IN_LOOP), "BS301")
+    assert "A Python number is needed here, for `torch.zeros(n)` (line 14)" in str(loop.advice)
+    assert "capture_scalar_outputs" not in str(loop.advice)
+    assert "Lines 13 and 16 of the loop break the graph as well" in str(loop.advice)

@@ -55,7 +55,7 @@ SHAPES = (
     ("optional", "mask = None\nif [[pad.any()]]:\n    mask = ~pad\nreturn g(x, mask)"),
     ("branch", "mask = pad\nif [[pad.any()]]:\n    mask = ~pad\nreturn g(x, mask)"),
     ("python", "if [[x.max() > 9]]:\n    kept.update(state=copy.deepcopy(net))"),
-    ("python", "if [[x.max() > 9]]:\n    best = x\nelse:\n    self.bad += 1"),
+    ("counted too", "if [[x.max() > 9]]:\n    best = x\nelse:\n    self.bad += 1"),
     (
         "python",
         "class A:\n    def __init__(self): self.e = []\n    def f(self, x):\n        if [[x > 9]]:\n            self.e[0] = 1",
@@ -269,6 +269,8 @@ SHAPES = (
     ("group reduced", "for g in range(n):\n    m = group == g\n    out.append([[s[m]]].mean())"),
     ("reduced", "for g in range(n):\n    out.append(self.nets[g]([[s[group == g]]]).mean())"),
     ("crossed", "y = [[a[keep]]][:, keep].sum()"),
+    ("across", "y = z @ [[x[keep]]].T\nreturn y.amax(-1)"),
+    ("looked up", "top = s[keep].argmax()\nreturn [[x[keep]]][top]"),
     ("reduced", "y = [[x[event.bool()]]]\nreturn y.mean()"),
     ("grown", "if [[self.filled > 3]]:\n    y = torch.cat([y, z])\nreturn y * 2"),
     ("reduced", "y = [[x[..., keep]]].mean(-1)"),
