@@ -92,7 +92,9 @@ _ADDS = re.compile(
 )
 _PAIRS = r"(\[[^\]]*\bNone\b[^\]]*\]|\.unsqueeze\([^()]*\))"  # what gives a tensor one more dimension
 _FIRST_ELSE = re.compile(r"(quantile|topk|kthvalue)$")  # which one, or how many, comes before the dimension
-_LOSSES = re.compile(r"loss|criterion|cross_entropy|nll|\bbce", re.IGNORECASE)
+_LOSSES = re.compile(
+    r"loss|criterion|cross_entropy|nll|\bbce|smooth_l1|(?<![a-z])(mse|l1|huber|kl_div|crit)$", re.IGNORECASE
+)
 _SIZES = ("minlength", "output_size", "num_classes")  # arguments that are sizes, whatever is called
 _FILLS = re.compile(r"(full|full_like|new_full)$")  # their second argument is no size
 _KEYED = re.compile(r"(get|pop|setdefault|__contains__)$")
@@ -351,7 +353,7 @@ class _Follow:
             case ast.Attribute():
                 return self._attribute(parent, way, held)
             case ast.Subscript():
-                return self._subscript(parent, child, way, held)
+                return self._subscript(parent, child, way, held, level)
             case ast.BinOp() | ast.Compare() if held.state == "selection" and _is_paired(parent, way):
                 self._end("paired", way, held)
                 return None
@@ -430,8 +432,8 @@ class _Follow:
             along = _given_along(call, child, name, held)
             positions = held.positions and not _PICKS.match(name)
             return replace(held, positions=positions, gathered=listed, along=along)
-        if kind in ("math", "numpy"):
-            self._needed_as_number(way[:-1], held, level, ("turns", "loop test", "size", "slice"))
+        if kind in ("math", "numpy") and self._is_only_told(way[:-1], held, level):
+            return None
         if kind is None and is_statement:
             kind = "arithmetic" if uses.changes_in_place(way[-3]) else "given"  # type: ignore[arg-type]
         self._end(kind or "passed", way, held)
@@ -461,7 +463,7 @@ class _Follow:
             self._end(kept if is_kept else "given", way, held)
 
     def _subscript(
-        self, parent: ast.Subscript, child: ast.AST, way: tuple[ast.AST, ...], held: _Held
+        self, parent: ast.Subscript, child: ast.AST, way: tuple[ast.AST, ...], held: _Held, level: int
     ) -> _Held | None:
         if child is parent.value and held.slots and not held.gathered:
             is_other = isinstance(parent.slice, ast.Constant) and parent.slice.value != held.slots[-1]
@@ -489,13 +491,9 @@ class _Follow:
         if held.state == "list":
             self._end("pick", way, held)
             return None
-        statement = uses.statement(way)
-        changes = isinstance(statement, ast.AugAssign) and statement.target in way
-        kind: Kind = "placed" if changes or isinstance(parent.ctx, ast.Store) else "pick"
-        if len(way) > 2 and isinstance(way[-3], ast.Call) and way[-3].func is parent:
-            kind = "part"
-        elif held.state == "text" or _is_dict(parent.value, way):
-            kind = "key"
+        kind = _kind_of_index(parent, way, held)
+        if kind == "pick" and not is_tensor(parent.value, way):
+            self._needed_as_number(way[:-1], held, level, ("key",))  # ``cache[names[i]]``
         self._end(kind, way, held)
         return None
 
@@ -551,6 +549,20 @@ class _Follow:
         unsure = held.unsure or kinds is _NO_TENSOR
         self.climb(way, replace(held, computed=True, unsure=unsure), level)
         self.ends[before:] = [end for end in self.ends[before:] if end.kind in kinds]
+
+    def _is_only_told(self, way: tuple[ast.AST, ...], held: _Held, level: int) -> bool:
+        """Whether what a function of numbers gives only goes into messages: those are its ends then.
+
+        Else its ends are that function, and those that need a number of what it gives.
+        """
+        before, seen = len(self.ends), set(self._seen)
+        self.climb(way, replace(held, computed=True), level)
+        if self.ends[before:] and all(end.kind in ("message", "raised") for end in self.ends[before:]):
+            return True
+        del self.ends[before:]
+        self._seen = seen
+        self._needed_as_number(way, held, level, ("turns", "loop test", "size", "slice"))
+        return False
 
     # -- where a value goes on under a name ------------------------------------------------------------
 
@@ -755,6 +767,17 @@ def _kind_of_call(call: ast.Call, child: ast.AST, way: Sequence[ast.AST], held: 
         ("arithmetic", not uses.KEEPS.match(name) and is_tensor(_receiver(call), way)),
     )
     return next((kind for kind, holds in rows if holds), None)
+
+
+def _kind_of_index(parent: ast.Subscript, way: Sequence[ast.AST], held: _Held) -> Kind:
+    """How an index takes a number or a text."""
+    if len(way) > 2 and isinstance(way[-3], ast.Call) and way[-3].func is parent:
+        return "part"
+    if held.state == "text" or _is_dict(parent.value, way):
+        return "key"
+    statement = uses.statement(way)
+    changes = isinstance(statement, ast.AugAssign) and statement.target in way
+    return "placed" if changes or isinstance(parent.ctx, ast.Store) else "pick"
 
 
 _HANDS_ON = ("copy", "functools", "itertools", "operator")  # what their functions are given they give back

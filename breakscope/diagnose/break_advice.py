@@ -410,8 +410,14 @@ def _words(site: Site) -> dict[str, str]:
         * ("bincount(" in use.taker),
         "made_whole": _MADE * is_made
         or f" (`{it}` made of all elements{_INDEX_OUTSIDE * (use.shape != 'across')})" * use.made,
-        "grows": f"; `{use.name}` grows by a turn: make it of full length first, and write at a position"
+        "grows": (
+            f"; `{use.name}` has an item of each turn then: give back how many count as well, and cut it off"
+            " in the caller"
+            if use.gathered
+            else f"; `{use.name}` grows by a turn: make it of full length first, and write at a position"
+        )
         * (use.shape == "stop" and bool(use.name)),
+        "done": "stopped" if re.search(r"\bdone\b", site.condition or "") else "done",
         "asks_many": f", so without {_lines(use.also)}, which only spares work" * bool(use.also),
         "unread": f"keep {told} a tensor, without the read, and " * bool(uses.READS.search(use.value)),
         "asks": f" `{test}`" * bool(test),

@@ -642,8 +642,8 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     **dict.fromkeys(
         (("BS101", "stop"), ("BS102", "stop"), ("BS103", "stop")),
         "The branch leaves the loop by a tensor's value{in_it}: compile the loop's body and leave the test in"
-        " Python; or {unread}run all turns with a flag that stays set, done = done | ({test}) where the test"
-        " stands, and keep all that a turn sets, counts too, with torch.where(done, old, new){grows}.",
+        " Python; or {unread}run all turns with a flag that stays set, {done} = {done} | ({test}) where the"
+        " test stands, and keep all that a turn sets, counts too, with torch.where({done}, old, new){grows}.",
     ),
     **dict.fromkeys(
         (("BS102", "python number"), ("BS103", "python number")),

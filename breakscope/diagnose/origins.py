@@ -55,7 +55,8 @@ class Origin:
         sizes: sizes of arguments that differed, those first that changed as the guard's value did.
         values: (argument, old, new) of Python values that differed.
         modes: grad mode, training and the like, where they differed.
-        where: ``train.py:27``, the line of the project from which the call comes.
+        where: ``train.py:27``, the line of the project from which the call comes; earlier: that of the other
+            call, where it is another one.
         within: (file, line, function) at work between that call and the function, innermost first; empty
             for the function that was called itself.
         by: the library's function that made the outermost call, where the project did not: ``generate``.
@@ -86,6 +87,7 @@ class Origin:
     rivals: tuple[Size, ...] = ()
     used: frozenset[str] = frozenset()
     alike: tuple[tuple[str, int], ...] = ()
+    earlier: str = ""
 
 
 def origin(found: Collected, old: str | None, new: str | None, guard: Guard, places: Places) -> Origin | None:
@@ -118,6 +120,7 @@ def origin(found: Collected, old: str | None, new: str | None, guard: Guard, pla
             values.append((names.of(path)[0], str(was[1]), str(held)))
     sizes.sort(key=lambda size: _likeness(size, guard), reverse=True)
     where, by, caller = _line_of_project(second, places)
+    before_it = _line_of_project(first, places)[0]
     return Origin(
         direct=guarded is not None,
         same_call=first["call"] == second["call"] and first.get("step") == second.get("step"),
@@ -125,6 +128,7 @@ def origin(found: Collected, old: str | None, new: str | None, guard: Guard, pla
         values=tuple(values),
         modes=tuple(_modes(first, second)),
         where=where,
+        earlier=before_it if before_it != where else "",
         entry=second["entry"]["name"],
         other=first["entry"]["name"],
         equal=tuple(_equal(sizes[0], _compared(_first(found, second)), after, names)) if sizes else (),

@@ -18,6 +18,7 @@ from breakscope.source.syntax import grouped
 
 _MOST = 2  # conditions shown
 _LONG = 90
+_DEEP = 3  # names that a value is handed through
 _PLAIN_CALLS = ("hasattr", "isinstance", "len", "getattr")
 
 
@@ -475,11 +476,16 @@ def _is_computed(around: Sequence[ast.AST]) -> bool:
     branch = next((node for node in reversed(around) if isinstance(node, ast.If | ast.IfExp)), None)
     asked = test if test is not None else getattr(branch, "test", None)
     sides = [asked.left, *asked.comparators] if isinstance(asked, ast.Compare) else []
-    return any(
-        any(is_tensor(value, around) for value in values_of(side.id, around))
-        for side in sides
-        if isinstance(side, ast.Name)
-    )
+    return any(_is_of_tensors(side, around) for side in sides if isinstance(side, ast.Name))
+
+
+def _is_of_tensors(name: ast.Name, around: Sequence[ast.AST], depth: int = 0) -> bool:
+    """Whether a function gives a name what it computes with tensors, or a number that it reads of one."""
+    values = values_of(name.id, around)
+    if any(is_tensor(value, around) or uses.READS.search(ast.unparse(value)) for value in values):
+        return True
+    of = [node for value in values for node in ast.walk(value) if isinstance(node, ast.Name)]
+    return depth < _DEEP and any(_is_of_tensors(one, around, depth + 1) for one in of)
 
 
 def _is_packed(around: Sequence[ast.AST]) -> bool:

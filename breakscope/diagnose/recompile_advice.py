@@ -461,6 +461,7 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
         how = "pass dynamic=True to torch.compile"
     else:
         how = f"{_naming(names)}call {listed(marks)} before the call at {origin.where}"
+        how += f" (and so before that at {origin.earlier}, which was compiled first)" * bool(origin.earlier)
     asks = does.needed(_ASKS)
     sides = f"; {asks} asks for the size, and each side is compiled apart" if asks else ""
     equal = f"; but {_taken_for_one(origin)}" if origin.equal and how.startswith("pass dynamic=True") else ""
@@ -685,6 +686,13 @@ def _value(guard: Guard, origin: Origin | None, times: int, does: Taken) -> str:
             " normal; else keep it the same. Where it is made into numbers, do that before the compiled call"
             " and pass a tensor; where it only names things, as a key or in a message, use it outside of the"
             " compiled function"
+        )
+    if len(kinds) > 1 and "." in name and any("Tensor(" in value for value in guard.values):
+        holder = name.rpartition(".")[0]
+        return (
+            f"{name} is a number first and a tensor later ({_seen(guard)}), a version for each: begin it as a"
+            f" tensor, torch.zeros(()), and so with what else {holder} counts, of which each value is a"
+            f" version; or return what {holder} is given, and keep it there in the caller"
         )
     if len(kinds) > 1:
         return f"pass {name} always as one type: {_seen(guard)} are versions of their own"

@@ -19,6 +19,7 @@ from breakscope.diagnose.statements import (
     is_index,
     is_read,
     leaves_out_layers,
+    listed_in_loop,
     of_index,
     of_statement,
 )
@@ -121,7 +122,9 @@ def use_of(
         mask = _selecting(around[-1]) if code == "BS105" else _asked_mask(around)
         use = Use(shape, _short(around[-1] if around else None), mask=mask)
         use = replace(use, also=loops.turns_left(around)) if shape == "experts" else use
-        use = replace(use, name=grown_in_loop(around)) if shape == "stop" else use
+        if shape == "stop":
+            grown, held = grown_in_loop(around), listed_in_loop(around)
+            use = replace(use, name=grown or held, gathered=bool(held) and not grown)
     else:
         use = _of_place(around, code, callers)
     if use.shape == "filter" and made_of:  # the whole list is to be made there

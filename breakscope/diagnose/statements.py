@@ -338,6 +338,15 @@ def grown_in_loop(around: Sequence[ast.AST]) -> str:
     return next((uses.targets(one)[0] for one in body if _joins_more(one)), "")
 
 
+def listed_in_loop(around: Sequence[ast.AST]) -> str:
+    """The list to which each turn of the loop around a place appends; else empty."""
+    for one in (one for loop in _loops(around)[-1:] for one in loop.body):
+        match one:
+            case ast.Expr(ast.Call(ast.Attribute(ast.Name(name), "append"))):
+                return name
+    return ""
+
+
 def _leaves_loop(body: Sequence[ast.stmt], around: Sequence[ast.AST]) -> Shape | None:
     """How a branch leaves the loop around it, or its turn."""
     around_it = _loops(around)
@@ -346,7 +355,7 @@ def _leaves_loop(body: Sequence[ast.stmt], around: Sequence[ast.AST]) -> Shape |
         return _spared(statement, around_it[-1].body)
     returns = in_loop(around) and any(isinstance(one, ast.Return) for one in body)
     if any(isinstance(one, ast.Break | ast.Continue) for one in body):
-        if any(map(_is_of_python, body)):
+        if any(_is_of_python(one) and not _counts_one(one) for one in body):
             return "python"
         if _is_search(around):
             return "search"
@@ -362,6 +371,11 @@ def _leaves_loop(body: Sequence[ast.stmt], around: Sequence[ast.AST]) -> Shape |
         return "stop"
     # Made whole, each turn would come to what leaves the loop behind it.
     return "search" if around_it and _may_end(around_it[-1], statement) else "turn"
+
+
+def _counts_one(statement: ast.stmt) -> bool:
+    """Whether it adds a constant to what an object counts, which a tensor can do as well."""
+    return isinstance(statement, ast.AugAssign) and _is_count(statement.value)
 
 
 def _may_end(loop: ast.For | ast.While, branch: ast.stmt | None) -> bool:

@@ -59,8 +59,11 @@ ENDS = (
         "arithmetic",
         "class Q:\n    def forward(ctx, v, s):\n        return v / s\nreturn Q.apply(x, [[x.max().item()]])",
     ),
+    ("message", "import math\nn = [[x.mean().item()]]\ndb = 10 * math.log10(n)\nprint(f'{db:.2f}')"),
+    ("math", "import math\nn = [[x.mean().item()]]\ndb = 10 * math.log10(n)\nprint(f'{db:.2f}')\nreturn db"),
     ("given", "import json\nreturn json.dumps({'loss': [[x.mean().item()]]})"),
     ("passed", "return json.dumps({'loss': [[x.mean().item()]]})"),
+    ("key, pick", "best = names[[[int(x.argmax())]]]\nreturn {}[best]"),
     # What a mask selects.
     ("reduced", "part = [[x[keep]]]\nreturn (part - 1).mean()"),
     ("loss", "return F.mse_loss([[x[keep]]], y[keep])"),

@@ -1672,3 +1672,82 @@ def test_a_number_that_a_branch_in_its_loop_asks_for_is_not_to_be_captured(scan:
     assert "A Python number is needed here, for `torch.zeros(n)` (line 14)" in str(loop.advice)
     assert "capture_scalar_outputs" not in str(loop.advice)
     assert "Lines 13 and 16 of the loop break the graph as well" in str(loop.advice)
+
+
+COUNTED_STOP = """
+    import torch
+
+    class Chain:
+        def __init__(self):
+            self.stops = 0
+
+        def walk(self, x):
+            out = []
+            done = x > 9
+            for _ in range(3):
+                x = x * 2
+                out.append(x)
+                done = done | (x > 5)
+                if done.all():
+                    self.stops += 1
+                    break
+            return torch.stack(out)
+
+    chain = Chain()
+    torch.compile(chain.walk)(torch.ones(3))
+"""
+
+
+@torch
+def test_a_loop_that_counts_where_it_stops_may_run_all_turns(scan: Scan) -> None:
+    (loop,) = coded(scan(COUNTED_STOP), "BS301")
+    assert "stopped = stopped | (done.all()) where the test stands" in str(loop.advice)
+    assert "`out` has an item of each turn then: give back how many count" in str(loop.advice)
+
+
+METER = """
+    import torch
+
+    class Meter:
+        def __init__(self):
+            self.sum = 0
+
+        def update(self, value):
+            self.sum = self.sum + value
+
+    meter = Meter()
+
+    @torch.compile
+    def step(x):
+        meter.update(x.mean())
+        return x * 2
+
+    for _ in range(3):
+        step(torch.ones(3))
+"""
+
+
+@torch
+def test_a_sum_that_begins_as_a_number_is_to_begin_as_a_tensor(scan: Scan) -> None:
+    (kind,) = coded(scan(METER), "BS207")
+    assert "begin it as a tensor, torch.zeros(()), and so with what else meter counts" in str(kind.advice)
+    assert not scan(METER.replace("self.sum = 0", "self.sum = torch.zeros(())")).findings
+
+
+TWO_PLACES = """
+    import torch
+    f = torch.compile(lambda x: x.sin() * 2)
+    a = torch.ones(6, 3)
+    b = torch.ones(4, 3)
+    f(a)
+    f(b)
+"""
+
+
+@torch
+def test_a_size_is_to_be_marked_where_the_first_call_is_as_well(scan: Scan) -> None:
+    (size,) = coded(scan(TWO_PLACES), "BS201")
+    assert "maybe_mark_dynamic(b, 0) before the call at script.py:7" in str(size.advice)
+    assert "(and so before that at script.py:6, which was compiled first)" in str(size.advice)
+    mark = "torch._dynamo.maybe_mark_dynamic({0}, 0); f({0})"
+    assert not scan(TWO_PLACES.replace("f(a)", mark.format("a")).replace("f(b)", mark.format("b"))).findings
