@@ -78,6 +78,8 @@ def limits(old: str, new: str) -> Iterator[str]:
         )
     for name in after.narrow - before.narrow:
         yield f"where numbers are beyond what {name} holds, which the new code makes of them"
+    for name in after.cached - before.cached:
+        yield f"where `{name}`, which keeps what it gave, is first called in inference mode"
     yield from _compared_otherwise(before, after)
     for key, asked in before.asked.items():
         if key not in after.texts:
@@ -111,6 +113,12 @@ class _By:
         self.narrow = Counter(
             one.attr for one in nodes if isinstance(one, ast.Attribute) and _NARROW.match(one.attr)
         )
+        self.cached = {
+            one.name
+            for one in nodes
+            if isinstance(one, _Function)
+            and any(_CACHES.search(ast.unparse(by)) for by in one.decorator_list)
+        }
         self.compared = dict(_compared(tree, negated=False))
         self.doubles = Counter(
             ast.unparse(one)[:80] for one in nodes if isinstance(one, ast.Compare) and _is_double(one)
@@ -131,6 +139,7 @@ class _By:
         )
 
 
+_CACHES = re.compile(r"\b(lru_cache|cache|cached_property)\b")
 _STEPPED = re.compile(r"(int|round|math\.(floor|ceil|trunc))$")
 _EXACT = re.compile(r"math\.(isqrt|comb|perm|gcd|lcm|factorial|log2|fmod|remainder)$")
 _NESTED = re.compile(r"\btree_(map|map_only|flatten|leaves)$")

@@ -224,6 +224,17 @@ APPENDED = "        self.seen.append(q.shape[0])\n"
             "with modules of other sizes than 4",
             id="a size written out",
         ),
+        pytest.param(
+            (
+                (
+                    "class Crossed",
+                    "import functools\n\n\n@functools.lru_cache\ndef lower(n, m):\n    return torch.ones(n, m).tril()\n\n\nclass Crossed",
+                ),
+                ("torch.ones(q.shape[0], k.shape[0]).tril()", "lower(q.shape[0], k.shape[0])"),
+            ),
+            "where `lower`, which keeps what it gave, is first called in inference mode",
+            id="a table in a cache",
+        ),
     ],
 )
 def test_a_limit_says_what_the_script_does_not_give(
