@@ -71,8 +71,16 @@ _TURNED: dict[Along, Along] = {"first": "last", "last": "first", "unknown": "unk
 # What is taken by the row: where rows were moved, no mask on what is taken is that of the selection.
 _BY_ROW: tuple[Kind, ...] = ("reduced", "loss", "ranked")
 _TRANSPOSES = ("transpose", "swapaxes", "swapdims", "movedim")
-_APART = ("repeat", "tile", "expand", "repeat_interleave", "diff", "unfold", "take")
-_PICKS_ALONG = ("index_select", "gather", "take_along_dim")
+_APART = (
+    *("repeat", "tile", "expand", "repeat_interleave", "unfold", "take", "flatten", "ravel"),
+    *("unique", "unique_consecutive", "cov", "corrcoef", "histc", "histogram", "einsum", "kron", "pdist"),
+)
+_LAST_BY_DEFAULT = re.compile(r"(diff|sort|argsort|topk|softmax|log_softmax)$")
+# What makes of each row something that others decide, along the dimension that is given, or the first.
+_ALONG = re.compile(
+    r"(cum(sum|prod|max|min)|logcumsumexp|diff|roll|flip(ud)?|softmax|log_softmax|softmin|normalize|sort|argsort"
+    r"|index_select|gather|take_along_dim|(batch|instance)_norm|rot90)$"
+)
 _PRODUCTS = ("matmul", "mm", "bmm")
 _PAIRED = ("cdist", "outer", "ger", "linear")  # their second argument's rows become columns
 _OF_MODULE = re.compile(r"(torch|F|nn|functional)\.")
@@ -91,7 +99,8 @@ _ADDS = re.compile(
     r"\.(index_add|scatter_add|scatter_reduce|index_reduce)_?\(|\bbincount\(|\bsegment|accumulate=True|reduce="
 )
 _PAIRS = r"(\[[^\]]*\bNone\b[^\]]*\]|\.unsqueeze\([^()]*\))"  # what gives a tensor one more dimension
-_FIRST_ELSE = re.compile(r"(quantile|topk|kthvalue)$")  # which one, or how many, comes before the dimension
+# Which one, or how many, comes before the dimension.
+_FIRST_ELSE = re.compile(r"(quantile|topk|kthvalue|roll|diff|normalize)$")
 _LOSSES = re.compile(
     r"loss|criterion|cross_entropy|nll|\bbce|smooth_l1|(?<![a-z])(mse|l1|huber|kl_div|crit)$", re.IGNORECASE
 )
@@ -142,7 +151,8 @@ class _Held:
             stepped: whether ``%`` was applied; computed: arithmetic with what may be a tensor. depth: how
             many names it went through. counted: whether it is how many a mask selects;
             positions: whether it is where the mask is set, and not what is there. unsure: as of an end.
-        along: which dimension of it the mask selects in, as far as that can be told.
+        along: which dimension of it the mask selects in, as far as that can be told; flat: whether it is
+            known to be the only one.
     """
 
     state: _State
@@ -158,6 +168,7 @@ class _Held:
     varies: bool = False
     unsure: bool = False
     along: Along = "first"
+    flat: bool = False
 
 
 def ends(
@@ -184,7 +195,8 @@ def ends(
     slots = () if slot is None else (slot,)
     if is_number and state == "selection":
         state = "number"
-    found.climb(tuple(around), _Held(state, slots=slots, positions=_gives_positions(innermost)))
+    positions = _gives_positions(innermost)
+    found.climb(tuple(around), _Held(state, slots=slots, positions=positions, flat=_is_flat(around)))
     return found.ends
 
 
@@ -325,7 +337,7 @@ class _Follow:
             held = step
 
     def _end(self, kind: Kind, way: tuple[ast.AST, ...], held: _Held) -> None:
-        if held.along == "unknown" and kind in _BY_ROW:
+        if kind in _BY_ROW and (held.along == "unknown" or (kind == "loss" and held.along == "last")):
             if held.positions:
                 return
             kind = "mixed"
@@ -393,8 +405,8 @@ class _Follow:
         if is_selected and held.along == "last" and (uses.REDUCES.match(name) or _RANKS.match(name)):
             return replace(held, along="unknown")
         if is_selected and name != "tolist":
-            called = way[-3].args if isinstance(way[-3], ast.Call) and way[-3].func is parent else []
-            return replace(held, along=_moved(held.along, name, called))
+            call = way[-3] if isinstance(way[-3], ast.Call) and way[-3].func is parent else None
+            return _moved(held, name, call, call.args if call else [])
         return replace(held, state="list", varies=is_selected) if name == "tolist" else held
 
     def _call(
@@ -427,17 +439,22 @@ class _Follow:
         if kind is None and self._into(call, child, way, held, level):
             return None
         if kind is None and is_selection:
-            # A module gives as many as it is given; what positions pick is no position.
-            listed = held.gathered and not _JOINS.match(name)
-            along = _given_along(call, child, name, held)
-            positions = held.positions and not _PICKS.match(name)
-            return replace(held, positions=positions, gathered=listed, along=along)
+            return self._of_selection(call, child, way, held)
         if kind in ("math", "numpy") and self._is_only_told(way[:-1], held, level):
             return None
         if kind is None and is_statement:
             kind = "arithmetic" if uses.changes_in_place(way[-3]) else "given"  # type: ignore[arg-type]
         self._end(kind or "passed", way, held)
         return None
+
+    def _of_selection(
+        self, call: ast.Call, child: ast.AST, way: tuple[ast.AST, ...], held: _Held
+    ) -> _Held | None:
+        """What a call that nothing more is known of makes of what a mask selected."""
+        if uses.called(call) in (*_PRODUCTS, *_PAIRED) and _are_selected(call.args, way):
+            self._end("paired", way, held)
+            return None
+        return _given_along(call, child, held)
 
     def _gathered(
         self, call: ast.Call, child: ast.AST, way: tuple[ast.AST, ...], held: _Held, level: int
@@ -475,10 +492,11 @@ class _Follow:
             self._end("looked up", way, held)
             return None
         if child is parent.value:
-            is_apart = held.state == "selection" and not is_part and not _keeps_rows(parent.slice, way)
+            is_apart = held.state == "selection" and not is_part and not _keeps_rows(parent.slice)
             along = "unknown" if is_apart else held.along
             gathered = held.gathered and isinstance(parent.slice, ast.Slice)
-            return replace(held, gathered=gathered, along=along)
+            flat = held.flat and not isinstance(parent.slice, ast.Tuple)
+            return replace(held, gathered=gathered, along=along, flat=flat)
         if held.state == "selection":
             if not isinstance(parent.ctx, ast.Store):
                 return replace(held, positions=False)
@@ -504,6 +522,9 @@ class _Follow:
         if held.state == "selection" and isinstance(parent.op, ast.MatMult):
             if child is parent.left and held.along == "last":
                 self._end("reduced", way, replace(held, along="first"))  # ``x[keep].T @ y``
+                return None
+            if _are_selected([parent.left, parent.right], way):
+                self._end("paired", way, held)
                 return None
             return replace(held, along="unknown") if child is parent.right and held.along == "first" else held
         if held.state == "selection":
@@ -856,7 +877,7 @@ def _live(statement: ast.stmt, name: str, way: Sequence[ast.AST]) -> tuple[int, 
         [],
     )
     after = block[block.index(statement) + 1 :] if statement in block else []
-    again = next((one for one in after if name in uses.targets(one) and not _reads(one, name)), None)
+    again = next((one for one in after if name in uses.targets(one)), None)
     if again is None:
         return first, 1 << 30
     return statement.lineno, again.end_lineno or again.lineno
@@ -905,50 +926,71 @@ def _is_inverse(call: ast.AST, at: int) -> bool:
     )
 
 
-def _moved(along: Along, name: str, given: Sequence[ast.expr]) -> Along:
-    """The dimension in which a mask selects, after a method or an attribute of what it selected."""
-    first = ast.unparse(given[0]) if given else ""
+def _is_flat(around: Sequence[ast.AST]) -> bool:
+    """Whether what a mask selects is known to have one dimension."""
+    match around[-1]:
+        case ast.Subscript(of, chosen):
+            ranks = kinds.rank(of, around), kinds.rank(chosen, around)
+            return ranks[0] is not None and ranks[0] == ranks[1]
+    return False
+
+
+def _moved(held: _Held, name: str, call: ast.Call | None, given: Sequence[ast.expr]) -> _Held:
+    """What a method, an attribute or a function of the same name makes of what a mask selected."""
+    first, dimension = ast.unparse(given[0]) if given else "", _axis(call, held)
+    if held.positions and name in ("flatten", "ravel", "view", "reshape"):
+        return held
     if name in ("t", "T", "H") or (name in _TRANSPOSES and {*map(ast.unparse, given)} == {"0", "1"}):
-        return _TURNED[along]
+        return replace(held, along=_TURNED[held.along])
     stays = {
         "mT": False,
         "mH": False,
         "permute": first == "0",
         "unsqueeze": first != "0",
         # ``view(-1, 4)`` and ``view(len(x), 2, 2)``, and not ``view(2, -1)``
-        "view": not first.strip("(").split(",")[0].isdecimal(),
-        "reshape": not first.strip("(").split(",")[0].isdecimal(),
+        "view": not _is_reshaped(first, len(given)),
+        "reshape": not _is_reshaped(first, len(given)),
     }
-    is_apart = name in _APART or (name in _PICKS_ALONG and first == "0")
+    is_apart = name in _APART or (name == "roll" and not dimension)
+    own = ("1", "-1", "(1,)", "(-1,)") if held.along == "last" else ("0", "(0,)", "[0]")
+    is_apart |= _ALONG.match(name) is not None and dimension in own
     is_apart |= name in _TRANSPOSES and ("0" in map(ast.unparse, given) or first.startswith("-"))
-    return along if stays.get(name, not is_apart) else "unknown"
+    along = held.along if stays.get(name, not is_apart) else "unknown"
+    return replace(held, along=along, flat=held.flat and name not in stays)
 
 
-def _given_along(call: ast.Call, child: ast.AST, name: str, held: _Held) -> Along:
-    """The dimension in which a mask selects, after a call that is given what it selected."""
+def _is_reshaped(first: str, sizes: int) -> bool:
+    """Whether ``view`` and ``reshape`` surely make other rows: ``view(2, -1)`` and ``view(-1)``."""
+    return first.strip("(").split(",")[0].isdecimal() or (first == "-1" and sizes == 1)
+
+
+def _given_along(call: ast.Call, child: ast.AST, held: _Held) -> _Held:
+    """What a call makes of what a mask selected: a module as many as it is given."""
+    name = uses.called(call)
+    # What positions pick is no position.
+    positions = held.positions and not _PICKS.match(name)
+    held = replace(held, positions=positions, gathered=held.gathered and not _JOINS.match(name))
     is_method = not (isinstance(call.func, ast.Name) or _OF_MODULE.match(ast.unparse(call.func)))
     place = is_method + (call.args.index(child) if child in call.args else 0)
     if name in _PRODUCTS:
-        second: Along = "last" if held.along == "last" else "unknown"
-        return second if place == 1 else "unknown" if held.along == "last" else held.along
+        kept = held.along == ("last" if place == 1 else "first")
+        return replace(held, along=held.along if kept else "unknown", flat=False)
     if name in _PAIRED and place == 1:
-        return "last" if held.along == "first" else "unknown"
+        return replace(held, along="last" if held.along == "first" else "unknown", flat=False)
     if name in ("einsum", "kron"):
-        return "unknown"
-    return _moved(held.along, name, call.args[1:]) if place == 0 and not is_method else held.along
+        return replace(held, along="unknown")
+    return _moved(held, name, call, call.args[1:]) if place == 0 and not is_method else held
 
 
-def _keeps_rows(chosen: ast.expr, way: Sequence[ast.AST]) -> bool:
-    """Whether an index of what a mask selects leaves its first dimension, or takes another mask to it."""
+def _keeps_rows(chosen: ast.expr) -> bool:
+    """Whether an index of what a mask selects leaves its first dimension."""
     first = uses.index_parts(chosen)[0]
     match first:
         case ast.Slice(None, None) | ast.Constant(value=ast.Constant()):
             return True
         case ast.Constant(value):
             return value is ...
-        case ast.Slice():
-            return False
-    return is_mask_made(first, way)
+    return False
 
 
 def _is_ranked(chosen: ast.expr, way: Sequence[ast.AST]) -> bool:
@@ -983,15 +1025,24 @@ def _dimension(call: ast.AST) -> str:
     """Along which dimension a reduction, a ranking or a join goes; empty where it says none."""
     if not isinstance(call, ast.Call):
         return ""
-    is_function = isinstance(call.func, ast.Name) or re.fullmatch(r"(torch|np)\.\w+", ast.unparse(call.func))
+    is_function = isinstance(call.func, ast.Name) or re.fullmatch(
+        r"(torch|np|F|(nn\.)?functional)\.\w+", ast.unparse(call.func)
+    )
     first = bool(is_function) + (_FIRST_ELSE.search(uses.called(call)) is not None)  # which it is comes first
     given = [one.value for one in call.keywords if one.arg in ("dim", "axis")] + call.args[first:]
     return ast.unparse(given[0]) if given else ""
 
 
+def _axis(call: ast.AST | None, held: _Held) -> str:
+    """The dimension that a call names, which is the first where there is but one."""
+    named = "" if call is None else _dimension(call)
+    said = isinstance(call, ast.Call) and _LAST_BY_DEFAULT.match(uses.called(call)) is not None
+    return "0" if held.flat and (named == "-1" or (said and not named)) else named
+
+
 def _is_along(call: ast.AST, held: _Held) -> bool:
     """Whether a reduction or a ranking goes along the dimension in which a mask selects."""
-    return _dimension(call) in (("", "1", "-1") if held.along == "last" else ("", "0"))
+    return _axis(call, held) in (("", "1", "-1") if held.along == "last" else ("", "0"))
 
 
 def _is_joined_across(name: str, way: Sequence[ast.AST]) -> bool:
@@ -1011,10 +1062,19 @@ def _is_paired(parent: ast.BinOp | ast.Compare, way: Sequence[ast.AST]) -> bool:
     masks = {_mask(one) for values in selected.values() for one in values}
     text = ast.unparse(parent)
     several = [name for name in names if selected[name]]
-    spread = {one for name in several for one in re.findall(rf"(?<![\w.]){name}{_PAIRS}", text)}
+    spread = [one for name in several for one in re.findall(rf"(?<![\w.]){name}{_PAIRS}", text)]
     # Of one mask the rows meet unless one side has its new dimension in front of them: ``a[None]``.
     in_front = {re.match(r"\[None|\.unsqueeze\((dim=)?0\)", one) is not None for one in spread}
+    if len(several) == 1:  # itself: ``a[:, None] - a``
+        times = len(re.findall(rf"(?<![\w.]){several[0]}\b(?!\.)", text))
+        return len(in_front) > 1 or 0 < len(spread) < times
     return len(several) > 1 and len(spread) > 0 and (len(masks) > 1 or len(in_front) > 1)
+
+
+def _are_selected(parts: Sequence[ast.expr], way: Sequence[ast.AST]) -> bool:
+    """Whether two operands are made of what masks select."""
+    names = ({node.id for node in ast.walk(part) if isinstance(node, ast.Name)} for part in parts)
+    return sum(any(selects(value) for one in those for value in values_of(one, way)) for those in names) > 1
 
 
 def _mask(selection: ast.expr) -> str:
