@@ -49,6 +49,7 @@ Kind = Literal[
     "joined",
     "looked up",
     "mixed",
+    "constant",
 ]
 """Where a value ends.
 
@@ -58,7 +59,7 @@ Python's min or max compares it. part: picks what is called. pick: an index; pla
 write. key: of a dict or a set. test: decides a branch. filter: what a comprehension keeps. step: is tested
 every so many steps. raised: a text of an exception. kept: in a container or an attribute. given: to a call
 for its effect; passed: to a call that is not known. math, numpy: to their functions. arithmetic: goes back
-into tensors. stacked: its list is made a tensor.
+into tensors. stacked: its list is made a tensor. constant: torch takes it as a number and no tensor.
 
 Of what a mask selects: reduced, a loss, stored under a mask, ranked by topk or sort, suppressed by NMS,
 scattered to where an index says, written: it is the index that says where, joined to others. paired: it
@@ -109,7 +110,7 @@ _FILLS = re.compile(r"(full|full_like|new_full)$")  # their second argument is n
 _KEYED = re.compile(r"(get|pop|setdefault|__contains__)$")
 _GATHERS = re.compile(r"(append|appendleft|extend|insert|add)$")
 # What arithmetic with an argument gives may go where no tensor can be.
-_NO_TENSOR: tuple[Kind, ...] = ("turns", "loop test", "size", "slice", "test", "math", "given")
+_NO_TENSOR: tuple[Kind, ...] = ("turns", "loop test", "size", "slice", "test", "math", "given", "constant")
 _DEEP = 6  # names that a value is handed through
 _MOST = 40  # ends of one value: what goes to so many places has no advice of its own
 
@@ -124,6 +125,7 @@ class End:
         gathered: whether it is one of a list; looped: whether a loop over a list takes them one by one.
         counted: whether it is only how many a mask selects; positions: whether it is where that is set.
         unsure: whether it ends there only if what it was calculated with is no tensor.
+        by: functions of Python's that it went through, and that take no tensor.
         across: whether what a mask selects is the last dimension there, and not the first.
         file: the name of the file, where that is another one than what is asked about.
     """
@@ -137,6 +139,7 @@ class End:
     counted: bool = False
     positions: bool = False
     unsure: bool = False
+    by: tuple[str, ...] = ()
     across: bool = False
     file: str = ""
 
@@ -150,7 +153,7 @@ class _Held:
             a list of several; varies: whether data says how many. looped: whether a loop takes one by one;
             stepped: whether ``%`` was applied; computed: arithmetic with what may be a tensor. depth: how
             many names it went through. counted: whether it is how many a mask selects;
-            positions: whether it is where the mask is set, and not what is there. unsure: as of an end.
+            positions: whether it is where the mask is set, and not what is there. unsure, by: as of an end.
         along: which dimension of it the mask selects in, as far as that can be told; flat: whether it is
             known to be the only one.
     """
@@ -169,6 +172,7 @@ class _Held:
     unsure: bool = False
     along: Along = "first"
     flat: bool = False
+    by: tuple[str, ...] = ()
 
 
 def ends(
@@ -301,6 +305,10 @@ def _kind(way: tuple[ast.AST, ...], held: _Held) -> Kind | None:
             return "raised"
         case ast.Assert():
             return "raised" if child is parent.msg else "test"
+        case ast.BoolOp(values=values) if held.state == "number" and child is not values[-1]:
+            return None if any(getattr(node, "test", None) in way for node in way) else "test"
+        case ast.UnaryOp(ast.Not()) if held.state == "number":
+            return None if any(getattr(node, "test", None) in way for node in way) else "test"
         case ast.Dict() if child in parent.keys:
             return "key"
         case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[among]) if child is not among:
@@ -350,6 +358,7 @@ class _Follow:
                 *(kind, way, held.name, taker, gathered, held.looped, held.counted, held.positions),
                 unsure=held.unsure,
                 across=held.along == "last",
+                by=held.by,
             )
         )
 
@@ -582,7 +591,10 @@ class _Follow:
             return True
         del self.ends[before:]
         self._seen = seen
-        self._needed_as_number(way, held, level, ("turns", "loop test", "size", "slice"))
+        # What only asks for a number, as isnan does, is told with the branch by what it is.
+        asks = isinstance(way[-1], ast.Call) and uses.called(way[-1]).startswith("is")
+        needs: tuple[Kind, ...] = ("turns", "loop test", "size", "slice", "constant")
+        self._needed_as_number(way, held, level, needs if asks else (*needs, "test"))
         return False
 
     # -- where a value goes on under a name ------------------------------------------------------------
@@ -774,6 +786,7 @@ def _kind_of_call(call: ast.Call, child: ast.AST, way: Sequence[ast.AST], held: 
         ("math", of.startswith(("math.", "cmath."))),
         # torch.stack takes no numbers: what it is given was computed with one, and is a tensor.
         ("stacked", several and _TENSORS.match(name) is not None and name not in ("stack", "cat")),
+        ("constant", takes_number(call, child)),
         ("arithmetic", _TENSORS.match(name) is not None or is_filled),
         ("slice", name == "slice"),
         (
@@ -799,6 +812,47 @@ def _kind_of_index(parent: ast.Subscript, way: Sequence[ast.AST], held: _Held) -
     statement = uses.statement(way)
     changes = isinstance(statement, ast.AugAssign) and statement.target in way
     return "placed" if changes or isinstance(parent.ctx, ast.Store) else "pick"
+
+
+# Arguments of torch's functions that are numbers and no tensors, by the function, or by their own names.
+_AS_NUMBERS = re.compile(
+    r"(dropout\d?d?|alpha_dropout|nan_to_num|leaky_relu|elu|celu|hardtanh|threshold|hardshrink|softshrink|softplus"
+    r"|full_like|new_full|scalar_tensor|layer_norm|rms_norm|group_norm|batch_norm|instance_norm|smooth_l1_loss"
+    r"|huber_loss|cosine_similarity|margin_ranking_loss|triplet_margin_loss|norm|renorm|cdist|isclose|allclose"
+    r"|uniform_|normal_|exponential_|geometric_|log_normal_|cauchy_|logit|std|var|histc|gumbel_softmax)$"
+)
+_NUMBER_NAMES = (
+    *(
+        "alpha",
+        "margin",
+        "label_smoothing",
+        "eps",
+        "rtol",
+        "atol",
+        "dropout_p",
+        "scale",
+        "correction",
+        "momentum",
+    ),
+    *("beta", "delta", "nan", "posinf", "neginf", "negative_slope", "tau", "scale_factor", "p", "lambd"),
+)
+# Those of them that take one that capture_scalar_outputs has made a symbol.
+TAKES_SYMBOLS = re.compile(
+    r"(leaky_relu|elu|celu|hardtanh|threshold|hardshrink|softshrink|softplus|full_like|new_full|scalar_tensor|histc)$"
+)
+
+
+def takes_number(call: ast.Call, child: ast.AST) -> bool:
+    """Whether a call of torch's takes what it is given as a number of Python's, where a tensor is none."""
+    name, of = uses.called(call), ast.unparse(call.func)
+    is_function = _OF_MODULE.match(of) is not None
+    if isinstance(child, ast.keyword):
+        return child.arg in _NUMBER_NAMES and (is_function or isinstance(call.func, ast.Attribute))
+    if name == "pad":
+        return child in call.args[3:]
+    # Of a method the tensor is no argument.
+    first = 0 if name == "scalar_tensor" or not is_function else 1
+    return _AS_NUMBERS.match(name) is not None and child in call.args[first:]
 
 
 _HANDS_ON = ("copy", "functools", "itertools", "operator")  # what their functions are given they give back
@@ -831,7 +885,8 @@ def _passed(call: ast.Call, child: ast.AST, held: _Held) -> _Held | None:
     is_plain = not isinstance(call.func, ast.Attribute) and _PASSES.match(name)
     if not is_plain:
         return None
-    return held if name in ("list", "tuple", "set", "reversed") else replace(held, state="number")
+    by = (*held.by, name) if name in ("round", "divmod", "pow") else held.by
+    return held if name in ("list", "tuple", "set", "reversed") else replace(held, state="number", by=by)
 
 
 def _receiver(call: ast.Call) -> ast.expr | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from breakscope import catalog
 from breakscope.diagnose import break_words, checks, library_advice, source_advice, uses
+from breakscope.diagnose.becomes import TAKES_SYMBOLS
 from breakscope.diagnose.library_advice import Theirs
 from breakscope.diagnose.records import Reason
 from breakscope.diagnose.site_use import Seen, Shape, Use
@@ -442,6 +443,10 @@ def _words(site: Site) -> dict[str, str]:
         else ", or set torch._dynamo.config.capture_scalar_outputs = True, with torch._check on its bounds"
         " where the code compares it" + asked_too,
         "asked_too": asked_too,
+        "by_torch": f" ({_of_torch(use.by)})" * bool(use.by),
+        "symbols": ", or set torch._dynamo.config.capture_scalar_outputs = True"
+        * (_takes_symbols(use.taker) and not use.also),
+        "as_tensors": ", torch.ones_like(x) * n" * bool(re.search(r"\b(full_like|new_full)\(", use.taker)),
         "fixed": "shift by an index that is a tensor, x.index_select(dim, (torch.arange(size) - n) % size)"
         if re.search(r"\broll\(", use.taker)
         else "take a fixed size and mask what is beyond",
@@ -533,6 +538,18 @@ def _outside(use: Use, of: str, unmasked: str, mask: str) -> str:
     least = "inf" if use.ascending or {"min", "amin", "argmin"} & {*by} else "-inf"
     found = " (positions that come of it are those in all, and index what was not selected)"
     return f"{least}, {of}.masked_fill({unmasked}, {least}){found}"
+
+
+def _of_torch(names: Sequence[str]) -> str:
+    """``torch.round for round()``."""
+    said = {"divmod": "// and % for divmod()", "pow": "** for pow()", "round": "torch.round for round()"}
+    return " and ".join(said[name] for name in dict.fromkeys(names))
+
+
+def _takes_symbols(taker: str) -> bool:
+    """Whether a call of torch's takes a number that is read in the graph."""
+    called = re.match(r"[\w.]+", taker)
+    return called is not None and TAKES_SYMBOLS.search(called[0]) is not None
 
 
 def _is_joined_by_or(test: str) -> bool:

@@ -669,8 +669,12 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     ("BS102", "arithmetic"): (
         "{It} is {only}calculated with{in_it}: keep {tensor} a {kept}, .detach() in place of .item() or"
-        " float() and .long() in place of int(), and it stays in the graph{read}; or set"
+        " float() and .long() in place of int(){by_torch}, and it stays in the graph{read}; or set"
         f" {_SCALARS}, where no branch of Python asks for it."
+    ),
+    ("BS102", "constant"): (
+        "{It} is a number for torch{taken}, which takes no tensor there: compute it {known} and pass it in"
+        "{symbols}; or write with tensors what that call does{as_tensors}."
     ),
     ("BS102", "checked"): (
         "{It} is checked{taken}, where the run ends if that fails: return the tensor, read and check it in"

@@ -39,6 +39,7 @@ _OF_NUMBER: dict[Kind, Shape] = {
     "pick": "pick",
     "placed": "placed",
     "filter": "filter",
+    "constant": "constant",
 }
 # The same below what only tests, writes, keeps or returns it.
 _OF_REST: dict[Kind, Shape] = {
@@ -264,7 +265,7 @@ def _ended(shape: Shape, end: End | None, innermost: ast.AST | None, value: str)
         return Use(shape, value)
     line = _line(end)
     is_here = line == getattr(innermost, "lineno", 0)
-    return Use(shape, value, end.name, _short(end.taker), 0 if is_here else line, end.gathered)
+    return Use(shape, value, end.name, _short(end.taker), 0 if is_here else line, end.gathered, by=end.by)
 
 
 _MOST_ALSO = 3  # further branches that are named

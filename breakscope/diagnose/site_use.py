@@ -44,6 +44,7 @@ Shape = Literal[
     "key",
     "seed",
     "arithmetic",
+    "constant",
     "stacked",
     "numpy",
     "math",
@@ -157,6 +158,7 @@ class Use:
         also: lines of further branches that it decides.
         returned: whether compiled code gives it back as well.
         own: whether it stands in the function that the script compiles, and in no other one.
+        by: functions of Python's that it goes through, and that take no tensor: ``round``.
         groups: where a loop selects group by group, which those are.
         taken_too: lines of other operations that take what a mask selects.
         besides: lines before it on which the same mask selects from something else.
@@ -179,6 +181,7 @@ class Use:
     returned: bool = False
     own: bool = False
     made: bool = False
+    by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

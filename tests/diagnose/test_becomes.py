@@ -64,6 +64,11 @@ ENDS = (
     ("given", "import json\nreturn json.dumps({'loss': [[x.mean().item()]]})"),
     ("passed", "return json.dumps({'loss': [[x.mean().item()]]})"),
     ("key, pick", "best = names[[[int(x.argmax())]]]\nreturn {}[best]"),
+    ("constant", "n = [[x.mean().item()]]\nreturn F.leaky_relu(y, n)"),
+    ("constant", "return F.cross_entropy(y, t, label_smoothing=[[x.mean().item()]])"),
+    ("constant", "return torch.full_like(y, [[x.mean().item()]])"),
+    ("arithmetic", "return F.leaky_relu(y * [[x.mean().item()]])"),
+    ("test", "n = [[x.mean().item()]] or 1\nreturn y * n"),
     # What a mask selects.
     ("reduced", "part = [[x[keep]]]\nreturn (part - 1).mean()"),
     ("loss", "return F.mse_loss([[x[keep]]], y[keep])"),
