@@ -10,7 +10,9 @@ from breakscope.catalog.entry import Entry
 # The kinds of break that torch reports without an id, or with one newer than our table. First match wins.
 GUESSES: tuple[tuple[str, str], ...] = (
     (r"data.dependent (branching|jump)|generic_jump", "BS101"),  # the second and third up to torch 2.6
-    (r"data.dependent assert|tensor.valued assert|torch\._check", "BS106"),
+    (r"data.dependent assert|tensor.valued assert", "BS106"),
+    (r"could not guard on data-dependent expression", "BS101"),
+    (r"torch\._check", "BS106"),
     (r"Tensor\.item\b", "BS102"),
     (r"data.dependent operator", "BS103"),
     (r"dynamic shape operator|data.dependent output shape", "BS105"),

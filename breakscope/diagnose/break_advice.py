@@ -324,7 +324,7 @@ def _of_library(code: str, site: Site, theirs: Theirs) -> str | None:
 
 def _of_source(code: str, cause: Reason, said: str, site: Site) -> str:
     """What the person's own line is for, and what it calls; else what holds for the code."""
-    if (tested := _of_test(code, site)) is not None:
+    if (tested := _of_symbols(code, said, site) or _of_test(code, site)) is not None:
         return tested
     # Of sizes and numbers that are symbolic torch._check tells, and no assert.
     if code == "BS106" and site.asserted and "torch._check" not in said:
@@ -357,6 +357,13 @@ def _of_source(code: str, cause: Reason, said: str, site: Site) -> str:
     if code == catalog.GENERIC and cause.hints:
         return " ".join(cause.hints[0].split())
     return catalog.entry(code).fix
+
+
+def _of_symbols(code: str, said: str, site: Site) -> str | None:
+    """Of a test of a size that data decide, which is no tensor."""
+    if code != "BS101" or "Could not guard on data-dependent expression" not in said or not site.condition:
+        return None
+    return break_words.GUARDED.format(test=site.condition)
 
 
 def _of_positions(site: Site) -> str | None:
@@ -422,6 +429,13 @@ def _words(site: Site) -> dict[str, str]:
         "asks_many": f", so without {_lines(use.also)}, which only spares work" * bool(use.also),
         "unread": f"keep {told} a tensor, without the read, and " * bool(uses.READS.search(use.value)),
         "asks": f" `{test}`" * bool(test),
+        "list_setting": ""
+        if site.seen.loop_breaks
+        else ", or set torch._dynamo.config.capture_scalar_outputs = True (for integers by which no branch"
+        " asks and no Python list is indexed)",
+        "chosen": f"choose {_before(use)}, and pass in what is chosen"
+        if use.arguments
+        else "return what the test asks for, and choose in the caller",
         "signs": " and write | for or" * _is_joined_by_or(site.statement),
         "joined": ", with | for or and & for and" * bool(re.search(r"^return\b.* (or|and) ", site.statement)),
         "tested": f"; the test (line {use.also[0]}) is {mask}.any() then" if use.also else "",
@@ -550,6 +564,13 @@ def _takes_symbols(taker: str) -> bool:
     """Whether a call of torch's takes a number that is read in the graph."""
     called = re.match(r"[\w.]+", taker)
     return called is not None and TAKES_SYMBOLS.search(called[0]) is not None
+
+
+def _before(use: Use) -> str:
+    """Where the arguments of the compiled call are known that a value is made of alone."""
+    *first, last = [f"`{name}`" for name in use.arguments]
+    names = " and ".join(filter(None, (", ".join(first), last)))
+    return f"before the compiled call, as it is made of the argument{'s' * bool(first)} {names} alone"
 
 
 def _is_joined_by_or(test: str) -> bool:

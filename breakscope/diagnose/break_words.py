@@ -6,6 +6,10 @@ from breakscope.diagnose.site_use import Shape
 
 _CONFIG = "torch._dynamo.config"
 _SCALARS = f"{_CONFIG}.capture_scalar_outputs = True"
+GUARDED = (
+    "The test asks for {test}, a size or a number that data decide: where it always holds, say so in front of"
+    " it, torch._check({test}); else do without the branch, or take it in the caller."
+)
 _SHAPES = f"{_CONFIG}.capture_dynamic_output_shape_ops = True"
 
 PACKED = (
@@ -709,8 +713,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     **dict.fromkeys(
         (("BS101", "choice"), ("BS102", "choice")),
-        "What is selected{in_it} is no tensor, so torch.where cannot: return what the test asks for, and"
-        " choose in the caller.",
+        "What is selected{in_it} is no tensor, so torch.where cannot: {chosen}.",
     ),
     ("BS102", "count"): (
         "A count of steps decides: keep it in the caller as a Python int, and pass in a bool, a graph for"
@@ -818,8 +821,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     (
         "BS102",
         "list",
-    ): "Keep the values in a tensor; where Python needs the list, call tolist() {there}, or set"
-    f" {_SCALARS} (for integers by which no branch asks and no Python list is indexed).",
+    ): "Keep the values in a tensor; where Python needs the list, call tolist() {there}{list_setting}.",
     (
         "BS102",
         "index",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,8 +11,9 @@ from pathlib import PurePath
 from breakscope.diagnose import break_words, uses
 from breakscope.diagnose.collect import Collected
 from breakscope.diagnose.guard_paths import line_of_temporary, of_strides
+from breakscope.diagnose.guard_uses import Taken
 from breakscope.diagnose.handed import is_handed_on
-from breakscope.diagnose.origins import Origin, Size, may_come_of, origin, together
+from breakscope.diagnose.origins import Origin, Size, in_proportion, may_come_of, origin, together
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.recompile_advice import (
     A_SECOND,
@@ -25,6 +27,7 @@ from breakscope.diagnose.recompile_advice import (
 from breakscope.diagnose.recompiles import Cause, what_it_does
 from breakscope.diagnose.records import unresumed
 from breakscope.diagnose.statements import own_loops
+from breakscope.project.sources import Span
 from breakscope.report.model import Finding, Guard
 from breakscope.report.owners import is_standard
 
@@ -501,14 +504,16 @@ def _selection(one: _Again, guard: Guard, sites: Sequence[Finding], places: Plac
     if guard.cause not in ("size", "symbolic_shape") or (guard.source or "").startswith("self."):
         return None
     line = line_of_temporary(guard.source) if guard.source else None
+    local = line or _line_of_local(one, guard, places)
     # What one call gives it twice differs by itself: why it is compiled alone says what to do.
     if line is None and seen is not None and seen.same_call and not guard.resumed and seen.within:
         return None
     sizes = [(str(size.old), str(size.new)) for size in seen.sizes] if seen is not None else []
     # What a break leaves is as large as an argument only if both are: data gives one such number by chance.
-    if came in sizes or (line is None and any(set(size) & set(came) for size in sizes)):
+    if came in sizes or (local is None and any(set(size) & set(came) for size in sizes)):
         return None
-    within = [(place.file, line or place.line)]
+    explained = seen is not None and any(in_proportion(guard, size) for size in seen.sizes)
+    within = [(place.file, local or place.line)]
     within += [one[:2] for one in _calling(seen)] if seen is not None and not seen.direct else ()
     # What a function is called with, or an object holds, no selection of its own has made.
     given = line is None and (not guard.resumed or "." in (guard.source or ""))
@@ -518,18 +523,46 @@ def _selection(one: _Again, guard: Guard, sites: Sequence[Finding], places: Plac
         if given and file == place.file and span == own:
             continue
         made = [
-            site
-            for site in sites
-            if "depends on data" in site.title
-            and site.location.file == file
-            and (span is None or span.first <= site.location.line <= span.last)
-            and (site.location.line <= at or at == place.line)
-            and (line is None or site.location.line == at or seen is None)
-            and (span == own or is_handed_on(places.sources, file, site.location.line, at))
+            (_sets(site, guard.source, places) and span == own, stands <= at, stands, number)
+            for number, site in enumerate(sites)
+            if (stands := _line_in(site, file, span, explained)) is not None
+            and (stands <= at or at == place.line)
+            and (line is None or stands == at or seen is None)
+            and (span == own or is_handed_on(places.sources, file, stands, at))
         ]
-        if made:  # the last one before the line that hands it on
-            return max(made, key=lambda site: (site.location.line <= at, site.location.line))
+        if made:  # that which gives it its name, or the last one before the line that hands it on
+            return sites[max(made)[-1]]
     return None
+
+
+def _line_in(site: Finding, file: str, span: Span | None, explained: bool) -> int | None:
+    """The line of a function on which a selection stands, or which calls what selects: ``y = pool(x)``.
+
+    Args:
+        explained: whether a size of the call tells as well what came: what is called need not be why.
+    """
+    if "depends on data" not in site.title:
+        return None
+    called = [] if explained else [(frame.file, frame.line) for frame in site.stack[:-1]]
+    lines = [line for of, line in [(site.location.file, site.location.line), *called] if of == file]
+    return next((one for one in lines if span is None or span.first <= one <= span.last), None)
+
+
+def _sets(site: Finding, name: str | None, places: Places) -> bool:
+    """Whether the statement of a site gives a name its value."""
+    around = places.sources.around_line(site.location.file, site.location.line)
+    return name in uses.targets(uses.statement(around))
+
+
+def _line_of_local(one: _Again, guard: Guard, places: Places) -> int | None:
+    """The last line on which a function sets a name that a break hands on; None of its arguments."""
+    place = one.finding.location
+    function = uses.function(places.sources.around_line(place.file, place.line))
+    if function is None or not guard.resumed or guard.source in {arg.arg for arg in function.args.args}:
+        return None
+    sets = (node for node in ast.walk(function) if isinstance(node, ast.Assign))
+    lines = [node.lineno for node in sets if guard.source in uses.targets(node)]
+    return max((at for at in lines if at <= one.cause.frame.line), default=None)
 
 
 def _breaks_at(site: Finding, file: str, line: int) -> bool:
@@ -627,9 +660,18 @@ def _of_size(root: _Again, members: Sequence[_Again], places: Places) -> str:
         if _is_as_large(member):
             came = (*came, *(member.finding.guard.values if member.finding.guard else ()))
     functions = len({_function(member) for member in members})
-    every = [what_it_does(member.cause, places, member.origin) for member in (root, *members)]
+    every = [_with_file(member, root, places) for member in (root, *members)]
     does = replace(every[0], ends=tuple(dict.fromkeys(end for one in every for end in one.ends)))
     return of_group(seen, together(seen), functions, list(dict.fromkeys(came)), does)
+
+
+def _with_file(member: _Again, root: _Again, places: Places) -> Taken:
+    """What a member does with a size, with its file's name where that is another one than the first's."""
+    does, file = what_it_does(member.cause, places, member.origin), member.cause.frame.file
+    if file == root.cause.frame.file:
+        return does
+    ends = (end if end.file else replace(end, file=PurePath(file).name) for end in does.ends)
+    return replace(does, ends=tuple(ends))
 
 
 def _is_as_large(member: _Again) -> bool:
@@ -747,8 +789,11 @@ def _goes_on(one: _Again, guard: Guard, seen: Origin, places: Places) -> bool:
     numbers = [value for value in guard.values if value.lstrip("-").replace(".", "", 1).isdecimal()]
     if guard.cause != "module_attribute" or len(numbers) < len(guard.values) or guard.source is None:
         return False
-    counted = re.compile(rf"^\s*{re.escape(guard.source)}\s*[+-]=")
-    return len(steps) > 1 or places.sources.mentions(one.finding.location.file, counted)
+    # Who counts may call it self, and stand in another file at work.
+    counted = re.compile(rf"^\s*[\w.]+\.{re.escape(guard.source.rpartition('.')[2])}\s*[+-]=")
+    files = {one.finding.location.file, *(frame.file for frame in one.cause.failure.user_stack)}
+    files |= {file for file, *_ in seen.within} | ({seen.caller.file} if seen.caller else set())
+    return len(steps) > 1 or any(places.sources.mentions(file, counted) for file in sorted(files))
 
 
 def _around(

@@ -74,4 +74,16 @@ def _set_by(node: ast.AST, tainted: set[str], made: int) -> Iterator[str]:
         here = node.lineno == made
     if here or tainted.intersection(loops.names(value)):
         for target in targets:
+            yield from _set(target)
+
+
+def _set(target: ast.expr) -> Iterator[str]:
+    """The names that are given a value: ``out`` of ``out[mask]``, whose index is only read."""
+    match target:
+        case ast.Tuple(parts) | ast.List(parts):
+            for part in parts:
+                yield from _set(part)
+        case ast.Subscript(value=held):
+            yield from _set(held)
+        case _:
             yield from loops.names(target)

@@ -237,6 +237,13 @@ def may_come_of(guard: Guard, sizes: Sequence[Size]) -> bool:
     return _how_plainly(guard, sizes) > 0
 
 
+def in_proportion(guard: Guard, size: Size) -> bool:
+    """Whether a guarded size is a size of the call, or a multiple or a part of it, before and after."""
+    if not f"{guard.expected}{guard.actual}".isdecimal():
+        return False
+    return int(guard.expected or 0) * size.new == int(guard.actual or 0) * size.old
+
+
 def _how_plainly(guard: Guard, sizes: Sequence[Size]) -> int:
     """How a guarded size changed as sizes do: 3 by as much, 2 in proportion, 1 by a stride, 0 not so."""
     if guard.expected is None or guard.actual is None or not (guard.expected + guard.actual).isdecimal():

@@ -467,7 +467,25 @@ def seen(sources: Sources, file: str, position: Position | None, use: Use) -> Se
         left_out=_left_out(around),
         packed=_is_packed(around),
         is_computed=_is_computed(around),
+        loop_breaks=_has_loop_that_breaks(around),
     )
+
+
+def _has_loop_that_breaks(around: Sequence[ast.AST]) -> bool:
+    """Whether the loop that runs over a site breaks the graph in its body, or makes a list of its turns."""
+    for loop in around:
+        if isinstance(loop, ast.For) and loop.iter in around:
+            turn = ast.unparse(loop.target)
+            return any(
+                _breaks(node, around) or (isinstance(node, ast.Call) and _lists(node, turn))
+                for line in loop.body
+                for node in _parts(line)
+            )
+    return False
+
+
+def _lists(call: ast.Call, turn: str) -> bool:
+    return uses.called(call) == "append" and [*map(ast.unparse, call.args)] == [turn]
 
 
 def _is_computed(around: Sequence[ast.AST]) -> bool:

@@ -397,7 +397,7 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
     where = "" if size.argument == guard.source else f", from which {guard.source} has its size,"
     ones = sorted(_SPECIAL_SIZES & {str(size.old), str(size.new), *guard.values})
     if guard.cause == "symbolic_shape" and not ones:
-        return (
+        return _equal_sizes(guard) or (
             f"the code holds only where {guard.expected}: dimension {size.dimension} of"
             f" {size.argument}{_whole(origin)} came with {_seen(guard) or size.new}. Keep to it, or take away"
             " the branch on it"
@@ -623,7 +623,7 @@ def _equal_sizes(guard: Guard) -> str | None:
     return (
         f"{sides['of']} and {sides['other']} were equal at first, so torch takes them for one, with"
         " dynamic=True as well, until they differ: that is one compile more, made"
-        f" once{base if '_base' in sides['of'] else ''}"
+        f" once{base if '_base' in sides['of'] else '; a first call in which they differ saves it'}"
     )
 
 

@@ -240,7 +240,11 @@ def _of_mask(ends: Sequence[End], around: Sequence[ast.AST], value: str, code: s
     if (both := becomes.crossed(around)) is not None:
         return Use("crossed", value, taker=_short(around[-2]), of=both[0], mask=both[1])
     match around[-3:]:
-        case [ast.Call(), ast.Attribute(attr="view" | "reshape" | "unflatten"), ast.Subscript(of, chosen)]:
+        case [
+            ast.Call(args=given),
+            ast.Attribute(attr="view" | "reshape" | "unflatten"),
+            ast.Subscript(of, chosen),
+        ] if given and ast.unparse(given[0]) != "-1":
             return Use("rows", value, taker=_short(around[-3]), of=ast.unparse(of), mask=ast.unparse(chosen))
     if isinstance(around[-1], ast.Call) and loops.takes_last(around):
         return Use("positions", value, mask=loops.mask_of(around[-1]))

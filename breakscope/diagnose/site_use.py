@@ -200,6 +200,7 @@ class Seen:
         packed: whether a call at it is given what a ``pack_`` function made.
         side: what a side of its branch selects by a mask, what it selects from, the mask and the side.
         left_out: what its branch leaves rows out of, and the mask of those that it keeps.
+        loop_breaks: whether the loop that runs over it breaks the graph itself, or makes a list of its turns.
         is_computed: whether its test holds something against a tensor that its function computes.
     """
 
@@ -213,4 +214,5 @@ class Seen:
     side: tuple[str, str, str, str] | None = None
     left_out: tuple[str, str] | None = None
     is_computed: bool = False
+    loop_breaks: bool = False
     packed: bool = False

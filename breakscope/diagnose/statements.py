@@ -391,7 +391,7 @@ def _of_sides(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | 
         return "optional"
     sides = [*statement.body, *statement.orelse] if isinstance(statement, ast.If) else []
     silent = [side for side in sides if not uses.is_message(side)]
-    if silent and all(map(_sets_flag, silent)):
+    if silent and all(map(_sets_flag, silent)) and not any(_overrules(one, around) for one in silent):
         return "choice"
     of_python = any(
         _is_of_python(side)
@@ -594,6 +594,13 @@ def _sets_flag(statement: ast.stmt) -> bool:
         case ast.Assign([ast.Name() | ast.Attribute()], value):
             return _is_member(value)
     return False
+
+
+def _overrules(statement: ast.stmt, around: Sequence[ast.AST]) -> bool:
+    """Whether it sets a constant in the place of a tensor, which torch.where can do: ``ok = False``."""
+    return any(
+        is_tensor(value, around) for name in uses.targets(statement) for value in values_of(name, around)
+    )
 
 
 def _is_member(value: ast.expr) -> bool:

@@ -1751,3 +1751,152 @@ def test_a_size_is_to_be_marked_where_the_first_call_is_as_well(scan: Scan) -> N
     assert "(and so before that at script.py:6, which was compiled first)" in str(size.advice)
     mark = "torch._dynamo.maybe_mark_dynamic({0}, 0); f({0})"
     assert not scan(TWO_PLACES.replace("f(a)", mark.format("a")).replace("f(b)", mark.format("b"))).findings
+
+
+POOLED = """
+    import torch
+
+    def inner(x):
+        return torch.relu(x) * 2
+
+    def pool(x):
+        keep = (x.sum(1) > 0).nonzero().view(-1)
+        return x[keep]
+
+    @torch.compile
+    def f(x):
+        y = pool(x)
+        torch._dynamo.graph_break()
+        return inner(y).sum()
+
+    for rows, kept in ((18, 6), (17, 5), (16, 6)):
+        f(torch.cat([torch.ones(kept, 2), -torch.ones(rows - kept, 2)]))
+"""
+
+
+@torch
+def test_what_a_call_selects_is_of_data_also_where_the_batch_changed_by_as_much(scan: Scan) -> None:
+    report = scan(POOLED)
+    (pooled,) = coded(report, "BS105")
+    sizes = [one for one in coded(report, "BS201") if one.guard is not None and one.guard.expected == "6"]
+    assert {one.guard.source for one in sizes if one.guard is not None} == {"value from line 13", "y"}
+    assert {one.caused_by for one in sizes} == {pooled.fingerprint}
+
+
+TWO_MASKED = """
+    import torch
+
+    def cell(h):
+        torch._dynamo.graph_break()
+        return torch.tanh(h)
+
+    @torch.compile
+    def f(x, q, n):
+        mask = n > 0
+        out = torch.zeros_like(x)
+        x = x[mask]
+        q = torch.masked_select(q, mask.view(-1, 1)).view(-1, 4)
+        out[mask] = cell(x) + q
+        return out
+
+    for kept in (3, 5, 2):
+        f(torch.ones(6, 4), torch.ones(6, 4), (torch.arange(6) < kept).int())
+"""
+
+
+@torch
+def test_of_two_selections_that_is_named_which_makes_the_value(scan: Scan) -> None:
+    report = scan(TWO_MASKED)
+    lines = {one.fingerprint: one.location.line for one in coded(report, "BS105")}
+    named = {one.guard.source: lines.get(str(one.caused_by)) for one in coded(report, "BS201") if one.guard}
+    assert named["h"] == named["x"] == 12
+    assert named["q"] == 13
+
+
+COUNTER_OF_ANOTHER = """
+    import torch
+
+    class Func(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.nfe = 0
+
+        def forward(self, y):
+            self.nfe += 1
+            return y * 2
+
+    class Wrap(torch.nn.Module):
+        def __init__(self, base):
+            super().__init__()
+            self.base = base
+
+        def forward(self, y):
+            return self.base(y) + 1
+
+    wrap = Wrap(Func())
+
+    @torch.compile
+    def solve(y):
+        for n in range(12):
+            print(end="")
+            y = wrap(y)
+        return y
+
+    solve(torch.ones(2))
+"""
+
+
+@torch
+def test_a_count_is_no_breaks_where_another_object_counts(scan: Scan) -> None:
+    (count,) = coded(scan(COUNTER_OF_ANOTHER), "BS209")
+    assert count.caused_by is None
+    assert "self.base.nfe" in str(count.advice)
+
+
+OVERRULED = """
+    import torch
+
+    @torch.compile
+    def f(err, dt, hi):
+        ok = err <= 1
+        if dt > hi:
+            ok = False
+        return torch.where(torch.as_tensor(ok), dt * 2, dt / 2)
+
+    f(torch.tensor(0.5), torch.tensor(0.1), torch.tensor(1.0))
+"""
+
+
+@torch
+def test_a_constant_in_the_place_of_a_tensor_is_selected_by_where(scan: Scan) -> None:
+    (site,) = coded(scan(OVERRULED), "BS101")
+    assert "select with torch.where(dt > hi, …, …)" in str(site.advice)
+    plain = OVERRULED.replace("ok = err <= 1", "ok = True").replace("dt * 2, dt / 2", "dt, dt * 2")
+    (site,) = coded(scan(plain), "BS101")
+    assert "no tensor, so torch.where cannot: choose before the compiled call" in str(site.advice)
+    assert "the arguments `dt` and `hi` alone, and pass in what is chosen" in str(site.advice)
+
+
+SYMBOL_TEST = """
+    import torch
+    torch._dynamo.config.capture_dynamic_output_shape_ops = True
+
+    def total(src):
+        n = 3 if src.numel() > 0 else 0
+        return src.new_zeros(3).sum() + n
+
+    @torch.compile
+    def f(x):
+        return total(x[(x > 0).nonzero().view(-1)])
+
+    f(torch.ones(4))
+"""
+
+
+@torch
+def test_a_test_of_a_size_that_data_decide_is_no_assert(scan: Scan) -> None:
+    (site,) = (one for one in scan(SYMBOL_TEST).findings if one.kind == "graph_break")
+    assert site.code == "BS101"
+    assert "torch._check(src.numel() > 0)" in str(site.advice)
+    checked = SYMBOL_TEST.replace("n = 3", "torch._check(src.numel() > 0)\n        n = 3")
+    assert not scan(checked).findings
