@@ -12,6 +12,7 @@ from functools import cache, lru_cache
 from itertools import takewhile
 
 from breakscope.source.span import characters
+from breakscope.source.walking import walk
 
 # (line, byte column, end line, end byte column): lines from 1, columns from 0, as in Python's ast.
 Position = tuple[int, int, int, int]
@@ -136,7 +137,7 @@ class Sources:
         span = self.function_around(file, number)
         around = [
             node
-            for node in ast.walk(tree or ast.Module([], []))
+            for node in walk(tree or ast.Module([], []))
             if isinstance(node, loops)
             and node.lineno <= number <= (node.end_lineno or node.lineno)
             # A function that a loop only defines does not run in it.
@@ -165,7 +166,7 @@ class Sources:
         if place not in known:
             known[place] = [
                 (node.end_lineno, node.end_col_offset, isinstance(node, ast.expr))
-                for node in ast.walk(self._tree(file) or ast.Module([], []))
+                for node in walk(self._tree(file) or ast.Module([], []))
                 if isinstance(node, ast.expr | ast.stmt) and (node.lineno, node.col_offset) == place
             ]
         return known[place]
@@ -237,7 +238,7 @@ class Sources:
     def _parse(self, file: str) -> ast.Module | None:
         tree = _parsed("\n".join(self.lines(file)))
         known = [(line, names) for of, line, names in self._seen if of == file]
-        nodes = ast.walk(tree) if tree is not None and known else ()
+        nodes = walk(tree) if tree is not None and known else ()
         functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
         for line, names in known:
             around = [one for one in functions if _first_line(one) <= line <= (one.end_lineno or line)]
@@ -310,7 +311,7 @@ def _known(_text: str) -> _Known:
 
 def _evaluated_first_in(tree: ast.Module) -> dict[Position, Position]:
     found: dict[Position, Position] = {}
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.If | ast.While):
             part = node.test
         elif isinstance(node, ast.For):

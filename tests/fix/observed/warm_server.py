@@ -379,6 +379,8 @@ def preload(packages: Sequence[str]) -> None:
     for name in _modules_of_a_compile():
         with contextlib.suppress(Exception):
             importlib.import_module(name)
+    with contextlib.suppress(AttributeError):  # reads what every installed package offers, once in a process
+        torch._dynamo.backends.registry._lazy_import()
 
 
 def import_modules(packages: Sequence[str], left_out: Sequence[str]) -> None:
