@@ -11,6 +11,7 @@ from itertools import takewhile
 from typing import Literal
 
 from breakscope.diagnose import kinds, uses
+from breakscope.source.walking import walk
 
 Kind = Literal[
     "turns",
@@ -221,7 +222,7 @@ def handed_on(call: ast.Call, given: ast.AST, way: Sequence[ast.AST]) -> tuple[a
 
 def outside_of(function: ast.AST, way: Sequence[ast.AST]) -> list[ast.AST]:
     """What is around a function of the same file: the module, and the class whose method it is."""
-    owners = (node for node in ast.walk(way[0]) if isinstance(node, ast.ClassDef) and function in node.body)
+    owners = (node for node in walk(way[0]) if isinstance(node, ast.ClassDef) and function in node.body)
     return [way[0], *[*owners][:1]]
 
 
@@ -1158,7 +1159,7 @@ def values_of(name: str, way: Sequence[ast.AST]) -> list[ast.expr]:
         scope = next((node for node in reversed(way) if isinstance(node, ast.ClassDef)), scope)
     return [
         value
-        for node in (ast.walk(scope) if scope is not None else ())
+        for node in (walk(scope) if scope is not None else ())
         if isinstance(node, ast.Assign | ast.AnnAssign) and (value := uses.given(node, name)) is not None
     ]
 

@@ -15,6 +15,7 @@ from breakscope.diagnose.statements import asked_mask, head_of, own_loops
 from breakscope.project.sources import Position, Sources
 from breakscope.report.model import Frame
 from breakscope.source.syntax import grouped
+from breakscope.source.walking import walk
 
 _MOST = 2  # conditions shown
 _LONG = 90
@@ -596,7 +597,7 @@ def _is_hook(around: Sequence[ast.AST]) -> bool:
     function = uses.function(around)
     if function is None:
         return False
-    calls = (node for node in ast.walk(around[0]) if isinstance(node, ast.Call))
+    calls = (node for node in walk(around[0]) if isinstance(node, ast.Call))
     hooks = (call for call in calls if re.fullmatch(r"register_\w*hook", uses.called(call)))
     return any(re.search(rf"\b{function.name}$", ast.unparse(one)) for call in hooks for one in call.args)
 

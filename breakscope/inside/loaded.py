@@ -171,13 +171,17 @@ def _is_library(file: str, folders: tuple[str, ...]) -> bool:
 
 def own_files() -> list[str]:
     """Source files of the user's own modules: neither Python's, nor installed, nor ours."""
-    python = os.path.dirname(os.__file__) + os.sep
     files = set()
     for module in list(sys.modules.values()):
         with suppress(Exception):  # what stands there need be no module
             files.add(module.__file__ or "")
-    return sorted(
-        file
-        for file in map(os.path.abspath, filter(None, files))
-        if file.endswith(".py") and not file.startswith((python, PACKAGE)) and not is_packaged(file)
-    )
+    absolute = {file if os.path.isabs(file) else os.path.abspath(file) for file in files if file}
+    return sorted({own for own in map(_own, absolute) if own})
+
+
+@functools.cache  # asked of two thousand modules, several times a second
+def _own(file: str) -> str:
+    """The path in its usual form if it is source of the user's own, of all that is absolute; else ""."""
+    python, path = os.path.dirname(os.__file__) + os.sep, os.path.normpath(file)
+    outside = path.endswith(".py") and not path.startswith((python, PACKAGE)) and not is_packaged(path)
+    return path if outside else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
+from array import array
 from typing import Any, NamedTuple
 
 import torch
@@ -40,7 +41,8 @@ class RandomState(NamedTuple):
 
         CUDA may be started between the two, by a backward pass of a script that is all on the CPU.
         """
-        text = repr(self.python).encode()
+        version, numbers, *rest = self.python
+        text = array("Q", numbers).tobytes() + repr((version, rest)).encode()
         if self.numpy is not None:
             text += self.numpy[1].tobytes() + repr(self.numpy[2:]).encode()
         drawn = [

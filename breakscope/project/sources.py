@@ -7,11 +7,12 @@ import re
 import tokenize
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from itertools import takewhile
 
 from breakscope.source.span import characters
+from breakscope.source.walking import walk
 
 # (line, byte column, end line, end byte column): lines from 1, columns from 0, as in Python's ast.
 Position = tuple[int, int, int, int]
@@ -59,6 +60,7 @@ class Sources:
         )  # trees are large, and sites are looked at file by file
         self._begins = cache(self._read_begins)
         self._evaluated_first = cache(self._read_evaluated_first)
+        self._known = cache(lambda file: _known("\n".join(self.lines(file))))
 
     def _lines(self, file: str) -> tuple[str, ...]:
         try:
@@ -106,17 +108,13 @@ class Sources:
         first, last = (len(line[: indent + offset].encode()) for offset in carets)
         if carets[1] < len(text):
             return number, first, number, last
-        begin = [
-            node
-            for node in ast.walk(self._tree(file) or ast.Module([], []))
-            if isinstance(node, ast.expr | ast.stmt) and (node.lineno, node.col_offset) == (number, first)
-        ]
-        if any(isinstance(n, ast.expr) and (n.end_lineno, n.end_col_offset) == (number, last) for n in begin):
+        begin = self._begin_at(file, (number, first))
+        if (number, last, True) in begin:
             return number, first, number, last
         if carets[0]:
             return number, first, None, None
-        for node in begin:
-            extent = number, first, node.end_lineno or number, node.end_col_offset or last
+        for end_line, end_column, _ in begin:
+            extent = number, first, end_line or number, end_column or last
             part = self.narrow(file, extent)
             if part != extent:
                 return part
@@ -139,7 +137,7 @@ class Sources:
         span = self.function_around(file, number)
         around = [
             node
-            for node in ast.walk(tree or ast.Module([], []))
+            for node in walk(tree or ast.Module([], []))
             if isinstance(node, loops)
             and node.lineno <= number <= (node.end_lineno or node.lineno)
             # A function that a loop only defines does not run in it.
@@ -155,23 +153,23 @@ class Sources:
         """
         return self._evaluated_first(file).get(position, position)
 
-    def _read_evaluated_first(self, file: str) -> dict[Position, Position]:
+    def _read_evaluated_first(self, file: str) -> Mapping[Position, Position]:
         """The extent of each statement with a body -> that of what is evaluated where it begins."""
-        found: dict[Position, Position] = {}
-        for node in ast.walk(self._tree(file) or ast.Module([], [])):
-            if isinstance(node, ast.If | ast.While):
-                part = node.test
-            elif isinstance(node, ast.For):
-                part = node.iter
-            elif isinstance(node, ast.With):
-                part = node.items[0].context_expr
-            elif isinstance(node, ast.BoolOp):
-                found.update(_jumps_of(node))
-                continue
-            else:
-                continue
-            found.setdefault(_extent(node), _extent(part))
-        return found
+        known = self._known(file)
+        if known.evaluated_first is None:
+            known.evaluated_first = _evaluated_first_in(self._tree(file) or ast.Module([], []))
+        return known.evaluated_first
+
+    def _begin_at(self, file: str, place: tuple[int, int]) -> Sequence[_End]:
+        """Where the expressions and statements end that begin at a place."""
+        known = self._known(file).begin_at
+        if place not in known:
+            known[place] = [
+                (node.end_lineno, node.end_col_offset, isinstance(node, ast.expr))
+                for node in walk(self._tree(file) or ast.Module([], []))
+                if isinstance(node, ast.expr | ast.stmt) and (node.lineno, node.col_offset) == place
+            ]
+        return known[place]
 
     def around_line(self, file: str, number: int) -> list[ast.AST]:
         """The nodes that contain the place where a line begins, outermost first."""
@@ -240,7 +238,7 @@ class Sources:
     def _parse(self, file: str) -> ast.Module | None:
         tree = _parsed("\n".join(self.lines(file)))
         known = [(line, names) for of, line, names in self._seen if of == file]
-        nodes = ast.walk(tree) if tree is not None and known else ()
+        nodes = walk(tree) if tree is not None and known else ()
         functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
         for line, names in known:
             around = [one for one in functions if _first_line(one) <= line <= (one.end_lineno or line)]
@@ -289,8 +287,47 @@ def _parsed(text: str) -> ast.Module | None:
         return None
 
 
+# End line and column, and whether it is an expression.
+_End = tuple[int | None, int | None, bool]
+
+
+@dataclass(slots=True)
+class _Known:
+    """What was asked of a text, without its tree, which is large.
+
+    Attributes:
+        begin_at: where nodes end that begin at a place.
+    """
+
+    evaluated_first: Mapping[Position, Position] | None = None
+    begin_at: dict[tuple[int, int], Sequence[_End]] = field(default_factory=dict)
+
+
 # Kept from one report to the next: in a test, every call path begins with the same dozen files of pytest.
 @lru_cache(maxsize=64)
+def _known(_text: str) -> _Known:
+    return _Known()
+
+
+def _evaluated_first_in(tree: ast.Module) -> dict[Position, Position]:
+    found: dict[Position, Position] = {}
+    for node in walk(tree):
+        if isinstance(node, ast.If | ast.While):
+            part = node.test
+        elif isinstance(node, ast.For):
+            part = node.iter
+        elif isinstance(node, ast.With):
+            part = node.items[0].context_expr
+        elif isinstance(node, ast.BoolOp):
+            found.update(_jumps_of(node))
+            continue
+        else:
+            continue
+        found.setdefault(_extent(node), _extent(part))
+    return found
+
+
+@lru_cache(maxsize=64)  # as above
 def _spans_in(text: str) -> tuple[Span, ...]:
     tree = _parsed(text)
     if tree is None:

@@ -22,6 +22,16 @@ pytestmark = pytest.mark.slow  # to start a browser, and to end it
 
 Open = Callable[..., "Page"]
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 360, "height": 740}
+# Colours are the theme's and places the size's: each is seen once in every run, the other two pairs at night.
+in_both_themes_and_sizes = pytest.mark.parametrize(
+    ("dark", "size"),
+    [
+        pytest.param(False, DESKTOP, id="light desktop"),
+        pytest.param(True, PHONE, id="dark phone"),
+        pytest.param(True, DESKTOP, id="dark desktop", marks=pytest.mark.nightly),
+        pytest.param(False, PHONE, id="light phone", marks=pytest.mark.nightly),
+    ],
+)
 
 
 @pytest.fixture
@@ -325,8 +335,7 @@ def violations(page: Page) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@in_both_themes_and_sizes
 def test_no_serious_barrier(opened: Open, rich: Report, dark: bool, size: dict[str, int]) -> None:
     page = opened(rich, dark=dark, size=size)
     assert violations(page) == []
@@ -413,8 +422,7 @@ def test_the_theme_of_a_comparison_is_switched_and_remembered(opened: Open, comp
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@in_both_themes_and_sizes
 def test_a_comparison_has_no_serious_barrier(
     opened: Open, compared: Comparison, dark: bool, size: dict[str, int]
 ) -> None:

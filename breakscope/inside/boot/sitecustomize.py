@@ -81,9 +81,9 @@ def load_apart(names):
     sys.path = [
         entry for entry in path if entry.startswith(os.path.dirname(_LIBRARY)) and "-packages" not in entry
     ]
-    for name, module in known.items():
-        file = getattr(module, "__file__", None)
-        if file and name.partition(".")[0] in sys.stdlib_module_names and not file.startswith(_LIBRARY):
+    for name in [name for name in known if name.partition(".")[0] in sys.stdlib_module_names]:
+        file = getattr(known[name], "__file__", None)
+        if file and not file.startswith(_LIBRARY):
             del sys.modules[name]
     try:
         return [_load(name) for name in names]

@@ -29,6 +29,21 @@ class _Environment(dict[str, str]):
         return f"with {len(self)} variables of such values"
 
 
+# The environment as it was read last: its raw variables, and what was made of them.
+_last_read: tuple[Mapping[Any, Any], _Environment] = ({}, _Environment())
+
+
+def _environment() -> _Environment:
+    """Each variable is decoded when it is read, which takes long, and few test calls change one."""
+    global _last_read  # noqa: PLW0603
+    raw = getattr(os.environ, "_data", None)
+    if raw is None:  # the script has put something else there
+        return _Environment(os.environ)
+    if raw != _last_read[0]:
+        _last_read = dict(raw), _Environment(os.environ)
+    return _last_read[1]
+
+
 def now() -> Mapping[str, Any]:
     """Every mode as it is, by the name that a reader knows it by."""
     found: dict[str, Any] = {
@@ -47,7 +62,7 @@ def now() -> Mapping[str, Any]:
         "the garbage collector": gc.isenabled(),
         "the recursion limit": sys.getrecursionlimit(),
         "how tensors are printed": print_options(),
-        "the environment": _Environment(os.environ),
+        "the environment": _environment(),
     }
     for device in _AUTOCAST:
         found[f"autocast on {device}"] = torch.is_autocast_enabled(device)
@@ -62,13 +77,12 @@ def lasting(modes: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _levels() -> Mapping[str, tuple[int, bool, bool]]:
     """Level, whether it is disabled and whether it propagates, of each logger that somebody has set up."""
-    known = [logging.root, *logging.root.manager.loggerDict.values()]
-    found = [
-        (one.name, (one.level, one.disabled, one.propagate))
-        for one in known
-        if isinstance(one, logging.Logger)
-    ]
-    return {name: said for name, said in found if said != (logging.NOTSET, False, True)}
+    # Of the hundreds that there are, in a few words: this is asked three times for each test call.
+    return {
+        one.name: (one.level, one.disabled, one.propagate)
+        for one in (logging.root, *logging.root.manager.loggerDict.values())
+        if isinstance(one, logging.Logger) and (one.level or one.disabled or not one.propagate)
+    }
 
 
 def _numpy_errors() -> Mapping[str, str]:

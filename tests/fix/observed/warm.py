@@ -39,7 +39,7 @@ class Warm:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env=self._environment,
+            env={**warm_server.LARGE_PAGES, **self._environment},
         )
         assert self._process.stdout is not None
         with self._process.stdout as answers:

@@ -27,10 +27,11 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import types
 import weakref
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
 
 HERE = os.path.realpath(__file__)
 # What the first compile, with a break and a backward, imports on top of torch: found in a fork, so that the state of
@@ -55,6 +56,9 @@ torch.func.vmap(torch.compile(lambda x: x * 2, backend="eager"))(torch.ones(2, 3
 # The variable with the faults that a fork plants in itself; its own forks inherit it.
 FAULTS = "PLANTED_FAULTS"
 TORCH = "torch"
+# For the memory of the warm process and its forks, where Linux gives large pages to who asks for them: each compile
+# fills 32 MB to empty the CPU's caches before Dynamo times its guards, which takes a third of it page by page.
+LARGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 # Run by name: a module that is there already would be a warning.
 RUN_BY_NAME = ("breakscope.inside.capture.compare_outputs", "breakscope.__main__")
 
@@ -67,8 +71,6 @@ def be_fresh(words: Sequence[str], environment: Mapping[str, str]) -> types.Modu
     os.environ.clear()
     os.environ.update(environment)
     sys.excepthook = sys.__excepthook__
-    # A folder that the parent removes at its exit is not the fork's to remove.
-    weakref.finalize._registry.clear()  # type: ignore[attr-defined]
     _begin_logs(environment)
     _start_the_agent(environment)
     main = types.ModuleType("__main__")
@@ -121,6 +123,43 @@ def leave_what_was_there(modules: Mapping[str, types.ModuleType]) -> None:
         AttributeError
     ):  # glibc alone has it; elsewhere the libraries are taken apart too
         libc.on_exit(libc._exit, None)
+    if RETURNED and _flushed():
+        sys.__dict__["the last of all"] = Last(libc.exit)
+
+
+class Last:
+    """The last that Python takes apart before itself: the process ends there, with the status of a script that returned.
+
+    Behind it, Python writes into each string that it has ever interned, and into each type: a copy of most pages
+    that the fork has from its parent, for nothing that a script could see.
+    """
+
+    def __init__(self, end: Callable[[int], Any]) -> None:
+        self._end = end
+
+    def __del__(self) -> None:
+        self._end(0)
+
+
+def _flushed() -> bool:
+    """Where the streams cannot be flushed, Python says so in its exit status, and does that by itself."""
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def end_of_commands(code: int) -> NoReturn:
+    """What the end of Python does that one can see, and no more: what commands hold in memory is taken apart by none."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit.unregister(leave_what_was_there)
+    atexit._run_exitfuncs()
+    if not _flushed():
+        raise SystemExit(code)
+    os._exit(code)
 
 
 def code_of(path: str) -> types.CodeType:
@@ -340,6 +379,8 @@ def preload(packages: Sequence[str]) -> None:
     for name in _modules_of_a_compile():
         with contextlib.suppress(Exception):
             importlib.import_module(name)
+    with contextlib.suppress(AttributeError):  # reads what every installed package offers, once in a process
+        torch._dynamo.backends.registry._lazy_import()
 
 
 def import_modules(packages: Sequence[str], left_out: Sequence[str]) -> None:
@@ -371,24 +412,32 @@ def prepared(place: str, packages: Sequence[str]) -> None:
 # The end of a script is Python's own: nothing of ours stands around it, and no `try` that might catch what it raises.
 if __name__ == "__main__":
     WARM: dict[str, types.ModuleType] = {}
+    RETURNED: list[bool] = []  # of a script that returns; what it raises, Python has the status of
     atexit.register(leave_what_was_there, WARM)  # the first to be registered is the last to be called
     ALIVE, READY = os.dup(0), os.dup(1)
     os.dup2(os.open(os.devnull, os.O_RDWR), 0)
     os.dup2(2, 1)
+    for NAME, VALUE in LARGE_PAGES.items():
+        if os.environ.get(NAME) == VALUE:
+            del os.environ[NAME]  # no fork's business, nor of what it starts
     PLACE = sys.argv[1]
     prepared(PLACE, sys.argv[2:])
     WARM.update((name, module) for name, module in sys.modules.items() if name != "__main__")
+    # What the parent removes at its exit is not a fork's to remove.
+    OURS, weakref.finalize._registry = weakref.finalize._registry, {}  # type: ignore[attr-defined]
     JOB = serve(PLACE)
     if JOB is None:
+        weakref.finalize._registry = OURS  # type: ignore[attr-defined]
         raise SystemExit
     os.chdir(JOB["cwd"])
     for FAULT in json.loads(JOB["environment"].get(FAULTS, "[]")):
         plant(*FAULT)
     if "commands" in JOB:
         os.environ.update(JOB["environment"])
-        raise SystemExit(run_commands(JOB, PLACE))
+        end_of_commands(run_commands(JOB, PLACE))
     MAIN = be_fresh(JOB["words"], JOB["environment"])
     if JOB["words"][0] == "-m":
         runpy._run_module_as_main(JOB["words"][1])  # type: ignore[attr-defined]
     else:
         exec(code_of(MAIN.__file__), MAIN.__dict__)
+    RETURNED.append(True)
