@@ -404,19 +404,19 @@ def _range(finding: Finding) -> tuple[tuple[int, int], tuple[int, int]] | None:
 
 def _read_at_breaks(again: Sequence[_Again], sites: Sequence[Finding], places: Places) -> Iterable[Finding]:
     """Values that a break handed on to what goes on after it: without the break they are in the graph."""
-    selected: dict[object, Finding] = {}
+    selected: dict[object, list[Finding]] = {}
     for one in again:
-        if one.finding.guard is not None and (site := _selection(one, one.finding.guard, sites, places)):
-            selected.setdefault(_sized_thing(one), site)
+        if one.finding.guard is not None and (found := _selections(one, one.finding.guard, sites, places)):
+            selected.setdefault(_sized_thing(one), found)
     for one in again:
         guard = one.finding.guard
         sized = guard is not None and guard.cause in _SIZED and one.origin is not None and one.origin.sizes
         line = line_of_temporary(guard.source) if guard is not None and guard.source else None
         # Of a size that data gave once, the next one is of data too, and be it as large as an argument.
-        selection = selected.get(_sized_thing(one))
-        read = selection or (None if guard is None else _read_of_tensor(one, guard, sites))
+        selections = selected.get(_sized_thing(one))
+        read = next(iter(selections or ()), None if guard is None else _read_of_tensor(one, guard, sites))
         if read is not None:
-            yield _follows(one.finding, read, _behind(one, read))
+            yield _follows(one.finding, read, _one_of(selections or ()) or _behind(one, read))
         if line is None or sized or read is not None:
             continue
         file = one.finding.location.file
@@ -497,8 +497,19 @@ def _calling(seen: Origin) -> list[tuple[str, int, str]]:
     ]
 
 
-def _selection(one: _Again, guard: Guard, sites: Sequence[Finding], places: Places) -> Finding | None:
-    """The selection by a mask that a size comes of, where no size of the call is as large."""
+def _one_of(selections: Sequence[Finding]) -> str:
+    """That a size comes of one of several selections, where the source does not tell of which."""
+    places_of = dict.fromkeys(
+        f"{PurePath(one.location.file).name}:{one.location.line}" for one in selections[: _MOST_NAMED + 1]
+    )
+    return f"One of the selections at {listed([*places_of])} gives it its size" if len(places_of) > 1 else ""
+
+
+def _selections(one: _Again, guard: Guard, sites: Sequence[Finding], places: Places) -> list[Finding] | None:
+    """The selection by a mask that a size comes of, where no size of the call is as large.
+
+    Where the source does not tell which of several it is, those follow that may be it as well.
+    """
     seen, place = one.origin, one.finding.location
     came = guard.expected, guard.actual
     if guard.cause not in ("size", "symbolic_shape") or (guard.source or "").startswith("self."):
@@ -531,7 +542,10 @@ def _selection(one: _Again, guard: Guard, sites: Sequence[Finding], places: Plac
             and (span == own or is_handed_on(places.sources, file, stands, at))
         ]
         if made:  # that which gives it its name, or the last one before the line that hands it on
-            return sites[max(made)[-1]]
+            *best, last = max(made)
+            is_known = best[0] or (line is not None and sites[last].location.line == at)
+            likely = [number for *_, number in made if not is_known and number != last]
+            return [sites[number] for number in (last, *likely)]
     return None
 
 
