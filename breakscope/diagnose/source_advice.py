@@ -448,7 +448,7 @@ def of_python(name: str, said: str = "") -> str:
     """What to do about a call of Python's own library; said: torch's record of it."""
     text = f"{name} is Python's own and makes no tensor: call it before or after the compiled function"
     if name.startswith("bisect."):
-        return f"{text}; or search in the tensor itself, torch.searchsorted(sorted, x, right=True)."
+        text += "; or search in a tensor, torch.searchsorted(sorted, x, right=True)"
     if "intentionally marked that the function" in said:
         traced = "put torch._dynamo.dont_skip_tracing on the compiled function, below torch.compile"
         return f"{text}; or have Dynamo trace it: {traced}. Where it raises then, take that back."

@@ -1873,7 +1873,8 @@ def test_a_constant_in_the_place_of_a_tensor_is_selected_by_where(scan: Scan) ->
     assert "select with torch.where(dt > hi, …, …)" in str(site.advice)
     plain = OVERRULED.replace("ok = err <= 1", "ok = True").replace("dt * 2, dt / 2", "dt, dt * 2")
     (site,) = coded(scan(plain), "BS101")
-    assert "no tensor, so torch.where cannot: choose before the compiled call" in str(site.advice)
+    assert "no tensor, so torch.where cannot: return what the test asks for" in str(site.advice)
+    assert "or choose before the compiled call, as it is made of" in str(site.advice)
     assert "the arguments `dt` and `hi` alone, and pass in what is chosen" in str(site.advice)
 
 
