@@ -434,7 +434,7 @@ def _words(site: Site) -> dict[str, str]:
         else ", or set torch._dynamo.config.capture_scalar_outputs = True (for integers by which no branch"
         " asks and no Python list is indexed)",
         "chosen": "return what the test asks for, and choose in the caller"
-        + f"; or choose {_before(use)}, and pass in what is chosen" * bool(use.arguments),
+        + f"; or choose before the compiled call, {made}, and pass in what is chosen" * bool(use.arguments),
         "signs": " and write | for or" * _is_joined_by_or(site.statement),
         "joined": ", with | for or and & for and" * bool(re.search(r"^return\b.* (or|and) ", site.statement)),
         "tested": f"; the test (line {use.also[0]}) is {mask}.any() then" if use.also else "",
@@ -563,13 +563,6 @@ def _takes_symbols(taker: str) -> bool:
     """Whether a call of torch's takes a number that is read in the graph."""
     called = re.match(r"[\w.]+", taker)
     return called is not None and TAKES_SYMBOLS.search(called[0]) is not None
-
-
-def _before(use: Use) -> str:
-    """Where the arguments of the compiled call are known that a value is made of alone."""
-    *first, last = [f"`{name}`" for name in use.arguments] or [""]
-    names = " and ".join(filter(None, (", ".join(first), last)))
-    return f"before the compiled call, as it is made of the argument{'s' * bool(first)} {names} alone"
 
 
 def _is_joined_by_or(test: str) -> bool:
