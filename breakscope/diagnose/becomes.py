@@ -75,7 +75,7 @@ _BY_ROW: tuple[Kind, ...] = ("reduced", "loss", "ranked")
 _TRANSPOSES = ("transpose", "swapaxes", "swapdims", "movedim")
 _APART = (
     *("repeat", "tile", "expand", "repeat_interleave", "unfold", "take", "flatten", "ravel"),
-    *("unique", "unique_consecutive", "cov", "corrcoef", "histc", "histogram", "einsum", "kron", "pdist"),
+    *("unique", "unique_consecutive", "cov", "corrcoef", "histc", "histogram", "pdist"),
 )
 _LAST_BY_DEFAULT = re.compile(r"(diff|sort|argsort|topk|softmax|log_softmax)$")
 # What makes of each row something that others decide, along the dimension that is given, or the first.
@@ -85,7 +85,7 @@ _ALONG = re.compile(
 )
 _PRODUCTS = ("matmul", "mm", "bmm")
 _PAIRED = ("cdist", "outer", "ger", "linear")  # their second argument's rows become columns
-_OF_MODULE = re.compile(r"(torch|F|nn|functional)\.")
+_OF_MODULE = re.compile(r"(torch|np|F|nn|functional)\.[\w.]+")
 _LOOPS = (ast.For, ast.While)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _PASSES = re.compile(
@@ -101,7 +101,6 @@ _ADDS = re.compile(
     r"\.(index_add|scatter_add|scatter_reduce|index_reduce)_?\(|\bbincount\(|\bsegment|accumulate=True|reduce="
 )
 _PAIRS = r"(\[[^\]]*\bNone\b[^\]]*\]|\.unsqueeze\([^()]*\))"  # what gives a tensor one more dimension
-# Which one, or how many, comes before the dimension.
 _FIRST_ELSE = re.compile(r"(quantile|topk|kthvalue|roll|diff|normalize)$")
 _LOSSES = re.compile(
     r"loss|criterion|cross_entropy|nll|\bbce|smooth_l1|(?<![a-z])(mse|l1|huber|kl_div|crit)$", re.IGNORECASE
@@ -306,15 +305,19 @@ def _kind(way: tuple[ast.AST, ...], held: _Held) -> Kind | None:
             return "raised"
         case ast.Assert():
             return "raised" if child is parent.msg else "test"
-        case ast.BoolOp(values=values) if held.state == "number" and child is not values[-1]:
-            return None if any(getattr(node, "test", None) in way for node in way) else "test"
-        case ast.UnaryOp(ast.Not()) if held.state == "number":
+        # Outside of a branch's test, ``not n`` and ``n or 1`` ask for the value themselves.
+        case ast.BoolOp() | ast.UnaryOp(ast.Not()) if held.state == "number" and not _is_last_part(way):
             return None if any(getattr(node, "test", None) in way for node in way) else "test"
         case ast.Dict() if child in parent.keys:
             return "key"
         case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[among]) if child is not among:
             return "key" if _is_dict(among, way) else None if is_tensor(among, way) else "order"
     return None
+
+
+def _is_last_part(way: Sequence[ast.AST]) -> bool:
+    """Whether it is what an ``and`` or ``or`` gives without asking for it: ``n`` of ``a or n``."""
+    return isinstance(way[-2], ast.BoolOp) and way[-1] is way[-2].values[-1]
 
 
 def _part_of(parent: ast.AST, child: ast.AST, held: _Held) -> _Held:
@@ -412,8 +415,6 @@ class _Follow:
         if is_selected and _RANKS.match(name) and _is_along(way[-3], held):
             self._end("ranked", way, held)
             return None
-        if is_selected and held.along == "last" and (uses.REDUCES.match(name) or _RANKS.match(name)):
-            return replace(held, along="unknown")
         if is_selected and name != "tolist":
             call = way[-3] if isinstance(way[-3], ast.Call) and way[-3].func is parent else None
             return _moved(held, name, call, call.args if call else [])
@@ -815,40 +816,31 @@ def _kind_of_index(parent: ast.Subscript, way: Sequence[ast.AST], held: _Held) -
     return "placed" if changes or isinstance(parent.ctx, ast.Store) else "pick"
 
 
-# Arguments of torch's functions that are numbers and no tensors, by the function, or by their own names.
+# Arguments of torch's functions that are numbers and no tensors, by the function, or by their own names. The
+# first take one that capture_scalar_outputs has made a symbol.
+_SYMBOLIC = (
+    "leaky_relu|elu|celu|hardtanh|threshold|hardshrink|softshrink|softplus|full_like|new_full|scalar_tensor"
+    "|histc"
+)
+TAKES_SYMBOLS = re.compile(rf"({_SYMBOLIC})$")
 _AS_NUMBERS = re.compile(
-    r"(dropout\d?d?|alpha_dropout|nan_to_num|leaky_relu|elu|celu|hardtanh|threshold|hardshrink|softshrink|softplus"
-    r"|full_like|new_full|scalar_tensor|layer_norm|rms_norm|group_norm|batch_norm|instance_norm|smooth_l1_loss"
-    r"|huber_loss|cosine_similarity|margin_ranking_loss|triplet_margin_loss|norm|renorm|cdist|isclose|allclose"
-    r"|uniform_|normal_|exponential_|geometric_|log_normal_|cauchy_|logit|std|var|histc|gumbel_softmax)$"
+    rf"({_SYMBOLIC}|dropout\d?d?|alpha_dropout|nan_to_num|layer_norm|rms_norm|group_norm|batch_norm|instance_norm"
+    r"|smooth_l1_loss|huber_loss|cosine_similarity|margin_ranking_loss|triplet_margin_loss|norm|renorm|cdist"
+    r"|isclose|allclose|uniform_|normal_|exponential_|geometric_|log_normal_|cauchy_|logit|std|var|gumbel_softmax)$"
 )
-_NUMBER_NAMES = (
-    *(
-        "alpha",
-        "margin",
-        "label_smoothing",
-        "eps",
-        "rtol",
-        "atol",
-        "dropout_p",
-        "scale",
-        "correction",
-        "momentum",
-    ),
-    *("beta", "delta", "nan", "posinf", "neginf", "negative_slope", "tau", "scale_factor", "p", "lambd"),
-)
-# Those of them that take one that capture_scalar_outputs has made a symbol.
-TAKES_SYMBOLS = re.compile(
-    r"(leaky_relu|elu|celu|hardtanh|threshold|hardshrink|softshrink|softplus|full_like|new_full|scalar_tensor|histc)$"
+_NUMBER_NAMES = re.compile(
+    r"(alpha|margin|label_smoothing|eps|rtol|atol|dropout_p|scale|correction|momentum|beta|delta|nan|posinf|neginf"
+    r"|negative_slope|tau|scale_factor|p|lambd)$"
 )
 
 
 def takes_number(call: ast.Call, child: ast.AST) -> bool:
     """Whether a call of torch's takes what it is given as a number of Python's, where a tensor is none."""
     name, of = uses.called(call), ast.unparse(call.func)
-    is_function = _OF_MODULE.match(of) is not None
+    is_function = _OF_MODULE.fullmatch(of) is not None
     if isinstance(child, ast.keyword):
-        return child.arg in _NUMBER_NAMES and (is_function or isinstance(call.func, ast.Attribute))
+        is_one = _NUMBER_NAMES.match(child.arg or "") is not None
+        return is_one and (is_function or isinstance(call.func, ast.Attribute))
     if name == "pad":
         return child in call.args[3:]
     # Of a method the tensor is no argument.
@@ -1008,6 +1000,8 @@ def _moved(held: _Held, name: str, call: ast.Call | None, given: Sequence[ast.ex
         "reshape": not _is_reshaped(first, len(given)),
     }
     is_apart = name in _APART or (name == "roll" and not dimension)
+    # Where another one goes, the last dimension may be the first.
+    is_apart |= held.along == "last" and (uses.REDUCES.match(name) or _RANKS.match(name)) is not None
     own = ("1", "-1", "(1,)", "(-1,)") if held.along == "last" else ("0", "(0,)", "[0]")
     is_apart |= _ALONG.match(name) is not None and dimension in own
     is_apart |= name in _TRANSPOSES and ("0" in map(ast.unparse, given) or first.startswith("-"))
@@ -1026,7 +1020,7 @@ def _given_along(call: ast.Call, child: ast.AST, held: _Held) -> _Held:
     # What positions pick is no position.
     positions = held.positions and not _PICKS.match(name)
     held = replace(held, positions=positions, gathered=held.gathered and not _JOINS.match(name))
-    is_method = not (isinstance(call.func, ast.Name) or _OF_MODULE.match(ast.unparse(call.func)))
+    is_method = not _is_function(call)
     place = is_method + (call.args.index(child) if child in call.args else 0)
     if name in _PRODUCTS:
         kept = held.along == ("last" if place == 1 else "first")
@@ -1081,12 +1075,15 @@ def _dimension(call: ast.AST) -> str:
     """Along which dimension a reduction, a ranking or a join goes; empty where it says none."""
     if not isinstance(call, ast.Call):
         return ""
-    is_function = isinstance(call.func, ast.Name) or re.fullmatch(
-        r"(torch|np|F|(nn\.)?functional)\.\w+", ast.unparse(call.func)
-    )
-    first = bool(is_function) + (_FIRST_ELSE.search(uses.called(call)) is not None)  # which it is comes first
+    # The tensor comes first, and which one or how many before the dimension.
+    first = _is_function(call) + (_FIRST_ELSE.search(uses.called(call)) is not None)
     given = [one.value for one in call.keywords if one.arg in ("dim", "axis")] + call.args[first:]
     return ast.unparse(given[0]) if given else ""
+
+
+def _is_function(call: ast.Call) -> bool:
+    """Whether what is called is given its tensor: by its name, or a function of torch's or numpy's."""
+    return isinstance(call.func, ast.Name) or _OF_MODULE.fullmatch(ast.unparse(call.func)) is not None
 
 
 def _axis(call: ast.AST | None, held: _Held) -> str:

@@ -431,8 +431,8 @@ def _words(site: Site) -> dict[str, str]:
         "asks": f" `{test}`" * bool(test),
         "list_setting": ""
         if site.seen.loop_breaks
-        else ", or set torch._dynamo.config.capture_scalar_outputs = True (for integers by which no branch"
-        " asks and no Python list is indexed)",
+        else f", or set {break_words.SCALARS} (for integers by which no branch asks and no Python list is"
+        " indexed)",
         "chosen": "return what the test asks for, and choose in the caller"
         + f"; or choose before the compiled call, {made}, and pass in what is chosen" * bool(use.arguments),
         "signs": " and write | for or" * _is_joined_by_or(site.statement),
@@ -453,12 +453,11 @@ def _words(site: Site) -> dict[str, str]:
         # Sizes of triangles are to be known, whatever is set; a branch in a loop gives up its function.
         "scalars": ""
         if "_indices(" in use.taker or (site.turns and asked_too)
-        else ", or set torch._dynamo.config.capture_scalar_outputs = True, with torch._check on its bounds"
-        " where the code compares it" + asked_too,
+        else f", or set {break_words.SCALARS}, with torch._check on its bounds where the code compares it"
+        + asked_too,
         "asked_too": asked_too,
         "by_torch": f" ({_of_torch(use.by)})" * bool(use.by),
-        "symbols": ", or set torch._dynamo.config.capture_scalar_outputs = True"
-        * (_takes_symbols(use.taker) and not use.also),
+        "symbols": f", or set {break_words.SCALARS}" * (_takes_symbols(use.taker) and not use.also),
         "as_tensors": ", torch.ones_like(x) * n" * bool(re.search(r"\b(full_like|new_full)\(", use.taker)),
         "fixed": "shift by an index that is a tensor, x.index_select(dim, (torch.arange(size) - n) % size)"
         if re.search(r"\broll\(", use.taker)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from breakscope.diagnose.site_use import Shape
 
-_CONFIG = "torch._dynamo.config"
-_SCALARS = f"{_CONFIG}.capture_scalar_outputs = True"
+CONFIG = "torch._dynamo.config"
+SCALARS = f"{CONFIG}.capture_scalar_outputs = True"
+SHAPES = f"{CONFIG}.capture_dynamic_output_shape_ops = True"
+
 GUARDED = (
     "The test asks for {test}, a size or a number that data decide: where it always holds, say so in front of"
     " it, torch._check({test}); else do without the branch, or take it in the caller."
 )
-_SHAPES = f"{_CONFIG}.capture_dynamic_output_shape_ops = True"
 
 PACKED = (
-    f"The input is packed, so {_CONFIG}.allow_rnn = True alone does not help: set it, give the RNN the padded"
+    f"The input is packed, so {CONFIG}.allow_rnn = True alone does not help: set it, give the RNN the padded"
     " batch and mask the padding afterwards, where it runs in one direction, with"
     " out[torch.arange(len(out)), lengths - 1] for its last state; or leave the packed RNN eager and compile"
     " what stands before and after it."
@@ -121,7 +122,7 @@ OF_ARRAY = (
 WRITTEN_CELLS = (
     "What the mask selects says where to write{in_it}, and how many places that are depends on data: return"
     " mask and indices and write in the caller, in front of what goes on, or set"
-    f" {_SHAPES}, where nothing branches on the size."
+    f" {SHAPES}, where nothing branches on the size."
 )
 OVER_VALUES = (
     "How often the loop runs{in_it} depends on data: where the values that can come are known, run it over"
@@ -462,7 +463,7 @@ ON_ARRAYS = (
 SIDE_EFFECT = (
     "{line} writes to what outlives the function that is given to the operator: return the value from there,"
     " and write it behind the call. Under torch.utils.checkpoint you can also set"
-    f" {_CONFIG}.skip_fwd_side_effects_in_bwd_under_checkpoint = True, where it need not be written again"
+    f" {CONFIG}.skip_fwd_side_effects_in_bwd_under_checkpoint = True, where it need not be written again"
     " while the backward pass computes the block once more."
 )
 ASSERTED_LESS = f"{ASSERTED} What the text tells of the values is for the caller."
@@ -475,7 +476,7 @@ REWRITTEN = {
     "store": (
         "It is computed where the mask is set and stored there: compute it for all elements, and select,"
         " `{rewritten}`{rows}; where that would fail or give nan outside of the mask, put a harmless value"
-        f" there first. Or set {_SHAPES}, where nothing branches on the size."
+        f" there first. Or set {SHAPES}, where nothing branches on the size."
     ),
     "tally": (
         "The loop adds one item after the other where a number says: add all at once, `{rewritten}` in place"
@@ -558,7 +559,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ("BS105", "crossed"): (
         "The same is selected along two dimensions{in_it}: keep all, and reduce under both masks, both ="
         " {mask}, torch.where(both, {of}, 0).sum(), divided by both.sum() for a mean; or set"
-        f" {_SHAPES}, where nothing branches on the size."
+        f" {SHAPES}, where nothing branches on the size."
     ),
     ("BS123", "message"): (
         "Only a message needs the order: return the values and write the message in the caller."
@@ -635,7 +636,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ("BS105", "distinct"): (
         "Only how many different values there are is asked: of whole numbers below a known n,"
         " torch.nn.functional.one_hot(x.flatten(), n).any(0).sum() tells that in the graph; or set"
-        f" {_SHAPES}, or count in the caller."
+        f" {SHAPES}, or count in the caller."
     ),
     **dict.fromkeys(
         (("BS101", "turn"), ("BS102", "turn"), ("BS103", "turn")),
@@ -659,7 +660,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     ("BS102", "slice"): (
         "A Python number is needed here{taken}: compute it {known} and pass it in, or set"
-        f" {_SCALARS}, with torch._check on its bounds where the code compares it{{asked_too}}; or keep the"
+        f" {SCALARS}, with torch._check on its bounds where the code compares it{{asked_too}}; or keep the"
         " whole and mask by position, torch.arange(size) < n; a piece of fixed length is"
         " x.index_select(dim, start + torch.arange(length)), and index_copy writes it."
     ),
@@ -674,7 +675,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ("BS102", "arithmetic"): (
         "{It} is {only}calculated with{in_it}: keep {tensor} a {kept}, .detach() in place of .item() or"
         " float() and .long() in place of int(){by_torch}, and it stays in the graph{read}; or set"
-        f" {_SCALARS}, where no branch of Python asks for it."
+        f" {SCALARS}, where no branch of Python asks for it."
     ),
     ("BS102", "constant"): (
         "{It} is a number for torch{taken}, which takes no tensor there: compute it {known} and pass it in"
@@ -737,7 +738,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ("BS102", "passed"): (
         "{It} is passed on{in_it}: where that needs a number of Python's, return {tensor} and make the call"
         " in the caller, after the compiled one; where it can do with a tensor, leave the read out; or set"
-        f" {_SCALARS}, where no branch of Python asks for it."
+        f" {SCALARS}, where no branch of Python asks for it."
     ),
     ("BS102", "kept message"): (
         "The number is kept, and decides{in_it} if a message is written: keep {detached} in its place, and"
@@ -833,17 +834,17 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " {Mask}.sum() for a mean{asked}, or {Of}.masked_fill({unmasked}, -inf).max() for a maximum (inf for"
         " a minimum; of whole numbers the least or greatest of their dtype)"
         "{spread}{elsewhere}{besides}{by_row};"
-        f" or set {_SHAPES}, where nothing branches on the size."
+        f" or set {SHAPES}, where nothing branches on the size."
     ),
     ("BS105", "across"): (
         "What the mask selects is the last dimension{in_it}: take all of it{made_whole}, and before that give"
-        f" what is outside of the mask {{outside}}; or set {_SHAPES}, where nothing branches on the size."
+        f" what is outside of the mask {{outside}}; or set {SHAPES}, where nothing branches on the size."
     ),
     ("BS105", "mixed"): (
         "Between the selection and what takes it{in_it} rows are moved, picked or multiplied with others, so"
         " that no mask on the result helps: keep all with the mask, and leave out what it does not select"
         " where that is done (-inf before a softmax or a ranking, 0 before a sum), or select in the caller;"
-        f" or set {_SHAPES}, where nothing branches on the size."
+        f" or set {SHAPES}, where nothing branches on the size."
     ),
     ("BS105", "looked up"): (
         "What the mask selects is indexed by what a ranking gave{in_it}: rank all and put the rest last,"
@@ -854,13 +855,13 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         "As many are selected of each row{in_it}: where that number is known, take positions in the place of"
         " the mask, i = {Mask}.int().argsort(dim=1, descending=True, stable=True)[:, :k], and {Of}.gather(1,"
         " i), for rows of d values with i[..., None].expand(-1, -1, d), which has one size; or set"
-        f" {_SHAPES}, where nothing branches on the size."
+        f" {SHAPES}, where nothing branches on the size."
     ),
     ("BS105", "positions"): (
         "The positions are only reduced{in_it}: i = torch.arange(size) under the mask does that,"
         " torch.where({mask}, i, -1).max() for the last and torch.where({mask}, i, size).min() for the first,"
         " with {Mask}.any(dim) for one of several dimensions{tested}; or set"
-        f" {_SHAPES}, where nothing branches on how many there are."
+        f" {SHAPES}, where nothing branches on how many there are."
     ),
     ("BS105", "labels"): (
         "Take the loss over all elements and leave out the rest{in_it}: give it the targets with"
@@ -881,25 +882,25 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " select, y = torch.where({mask}, f(x), y){rows}; where f would fail or give nan outside of the mask,"
         " give it torch.where({mask}, x, a harmless value){together}. Values of which there are only as many"
         " as"
-        f" the mask selects go in with y.masked_scatter({{mask}}, values). Or set {_SHAPES}, where nothing"
+        f" the mask selects go in with y.masked_scatter({{mask}}, values). Or set {SHAPES}, where nothing"
         " branches on the size."
     ),
     ("BS105", "scattered"): (
         "What the mask selects is added or written by an index{in_it}: keep all elements, and give those"
         " outside of the mask the weight 0, value * {Mask}{rows}{counts}, and the index 0 where theirs is"
         " none, torch.where({mask}, index, 0); or set"
-        f" {_SHAPES}, where nothing branches on the size."
+        f" {SHAPES}, where nothing branches on the size."
     ),
     ("BS105", "written"): (  # by one index: WRITTEN_CELLS has several
         "What the mask selects says where to write{in_it}, and how many places that are depends on data: mark"
         " the places with all elements, hit = torch.zeros(n).index_add(0, index, {Mask}.float()) > 0, with n"
         " places, and write torch.where(hit, value, old); or set"
-        f" {_SHAPES}, where nothing branches on the size."
+        f" {SHAPES}, where nothing branches on the size."
     ),
     ("BS105", "selected"): (
         "Keep the shape: compute for all elements and select, torch.where({mask}, {f}({of}), other){rows}, or"
         " where sums take it weigh what is outside of the mask with 0; or set"
-        f" {_SHAPES}, where the rest of the graph can do with an unknown size."
+        f" {SHAPES}, where the rest of the graph can do with an unknown size."
     ),
     ("BS105", "ranked"): (
         "What the mask selects is ranked{in_it}: rank all and put the rest last,"
@@ -914,13 +915,13 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ("BS105", "paired"): (
         "What the mask selects is held against another selection, each with each{in_it}: take all with all,"
         " and reduce under both masks, both = mask_a[:, None] & mask_b[None, :], as in torch.where(both,"
-        f" f(a[:, None], b), 0).sum() / both.sum(); or set {_SHAPES}, where nothing branches on the size."
+        f" f(a[:, None], b), 0).sum() / both.sum(); or set {SHAPES}, where nothing branches on the size."
     ),
     ("BS105", "joined"): (
         "What the mask selects is joined with more, or put into a list{in_it}, and how many there are depends"
         " on data: keep all elements with their masks, join those, and select in the caller; where the mask"
         " is known before the compiled call, take its positions there and pass them in; or set"
-        f" {_SHAPES}, where nothing branches on the size."
+        f" {SHAPES}, where nothing branches on the size."
     ),
     ("BS105", "given"): (
         "What the mask selects goes to Python code for what that does with it{in_it}: return {both}, and make"
@@ -938,7 +939,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ("BS105", "returned"): (
         "Here what the mask selects is only returned or kept: return {both}, and select after the compiled"
         " call,"
-        f" where no compiled caller goes on with it; or set {_SHAPES}, where nothing branches on the size."
+        f" where no compiled caller goes on with it; or set {SHAPES}, where nothing branches on the size."
     ),
     (
         "BS105",
@@ -962,7 +963,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
             " expert has{asks_many}; else leave this block eager, with torch.compiler.disable on it, which is"
             " one break for each of its calls."
         )
-        for code, setting in (("BS105", _SHAPES), ("BS102", _SCALARS))
+        for code, setting in (("BS105", SHAPES), ("BS102", SCALARS))
     },
     ("BS106", "check"): _CHECK,
     ("BS105", "check"): (
@@ -995,7 +996,7 @@ BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
         ("BS104",),
         r"\b\w*[lL]ogger\b|\blogging\b(?!_functions)",
         (
-            f"Remove the call, or add the method to {_CONFIG}.ignore_logging_functions (up to torch 2.10"
+            f"Remove the call, or add the method to {CONFIG}.ignore_logging_functions (up to torch 2.10"
             " ignore_logger_methods), which then says nothing where it is compiled."
         ),
     ),
@@ -1012,14 +1013,14 @@ BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
         r"warn",
         (
             "Warn in the caller, outside of the compiled call, or add the function to"
-            f" {_CONFIG}.reorderable_logging_functions: it then runs after the graph."
+            f" {CONFIG}.reorderable_logging_functions: it then runs after the graph."
         ),
     ),
     (
         ("BS104",),
         r"\bprint\b",
         (
-            f"Remove the call, or say {_CONFIG}.reorderable_logging_functions.add(print) once: the text then"
+            f"Remove the call, or say {CONFIG}.reorderable_logging_functions.add(print) once: the text then"
             " comes after the graph."
         ),
     ),
@@ -1028,7 +1029,7 @@ BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
         r"\.tolist\(\)|Tensor\.tolist",
         (
             "Keep the values in a tensor; where Python needs the list, call tolist() in the caller, or set"
-            f" {_SCALARS} (integers only)."
+            f" {SCALARS} (integers only)."
         ),
     ),
     (
@@ -1037,7 +1038,7 @@ BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
         (
             "Keep a 0-d tensor where that will do (arithmetic, torch.where): .detach() in place of .item(),"
             " int(), float() or bool(); where Python needs the number, read it in the caller, or set"
-            f" {_SCALARS}, where no branch of Python asks for it."
+            f" {SCALARS}, where no branch of Python asks for it."
         ),
     ),
     (
@@ -1058,7 +1059,7 @@ BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
         r"repeat_interleave",
         (
             "Give torch.repeat_interleave its output_size=, where the caller can know it, which then need"
-            f" not be read from the data; or set {_SHAPES}."
+            f" not be read from the data; or set {SHAPES}."
         ),
     ),
     (
@@ -1070,7 +1071,7 @@ BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
         ("BS105",),
         r"masked_select|nonzero|index|unique",
         (
-            f"Keep the shape: torch.where(mask, f(x), other) over all elements; or set {_SHAPES}, where the"
+            f"Keep the shape: torch.where(mask, f(x), other) over all elements; or set {SHAPES}, where the"
             " rest of the graph can do with an unknown size."
         ),
     ),

@@ -413,10 +413,10 @@ def _read_at_breaks(again: Sequence[_Again], sites: Sequence[Finding], places: P
         sized = guard is not None and guard.cause in _SIZED and one.origin is not None and one.origin.sizes
         line = line_of_temporary(guard.source) if guard is not None and guard.source else None
         # Of a size that data gave once, the next one is of data too, and be it as large as an argument.
-        selections = selected.get(_sized_thing(one))
-        read = next(iter(selections or ()), None if guard is None else _read_of_tensor(one, guard, sites))
+        selections = selected.get(_sized_thing(one), [])
+        read = next(iter(selections), None if guard is None else _read_of_tensor(one, guard, sites))
         if read is not None:
-            yield _follows(one.finding, read, _one_of(selections or ()) or _behind(one, read))
+            yield _follows(one.finding, read, _one_of(selections) or _behind(one, read))
         if line is None or sized or read is not None:
             continue
         file = one.finding.location.file
@@ -505,7 +505,7 @@ def _one_of(selections: Sequence[Finding]) -> str:
     return f"One of the selections at {listed([*places_of])} gives it its size" if len(places_of) > 1 else ""
 
 
-def _selections(one: _Again, guard: Guard, sites: Sequence[Finding], places: Places) -> list[Finding] | None:
+def _selections(one: _Again, guard: Guard, sites: Sequence[Finding], places: Places) -> list[Finding]:
     """The selection by a mask that a size comes of, where no size of the call is as large.
 
     Where the source does not tell which of several it is, those follow that may be it as well.
@@ -513,17 +513,17 @@ def _selections(one: _Again, guard: Guard, sites: Sequence[Finding], places: Pla
     seen, place = one.origin, one.finding.location
     came = guard.expected, guard.actual
     if guard.cause not in ("size", "symbolic_shape") or (guard.source or "").startswith("self."):
-        return None
+        return []
     line = line_of_temporary(guard.source) if guard.source else None
     local = line or _line_of_local(one, guard, places)
     # What one call gives it twice differs by itself: why it is compiled alone says what to do.
     if line is None and seen is not None and seen.same_call and not guard.resumed and seen.within:
-        return None
+        return []
     sizes = [(str(size.old), str(size.new)) for size in seen.sizes] if seen is not None else []
     # What a break leaves is as large as an argument only if both are: data gives one such number by chance.
     if came in sizes or (local is None and any(set(size) & set(came) for size in sizes)):
-        return None
-    explained = seen is not None and any(in_proportion(guard, size) for size in seen.sizes)
+        return []
+    explained = seen is not None and any(in_proportion(guard, [size]) for size in seen.sizes)
     within = [(place.file, local or place.line)]
     within += [one[:2] for one in _calling(seen)] if seen is not None and not seen.direct else ()
     # What a function is called with, or an object holds, no selection of its own has made.
@@ -546,7 +546,7 @@ def _selections(one: _Again, guard: Guard, sites: Sequence[Finding], places: Pla
             is_known = best[0] or (line is not None and sites[last].location.line == at)
             likely = [number for *_, number in made if not is_known and number != last]
             return [sites[number] for number in (last, *likely)]
-    return None
+    return []
 
 
 def _line_in(site: Finding, file: str, span: Span | None, explained: bool) -> int | None:

@@ -237,11 +237,12 @@ def may_come_of(guard: Guard, sizes: Sequence[Size]) -> bool:
     return _how_plainly(guard, sizes) > 0
 
 
-def in_proportion(guard: Guard, size: Size) -> bool:
-    """Whether a guarded size is a size of the call, or a multiple or a part of it, before and after."""
+def in_proportion(guard: Guard, sizes: Sequence[Size]) -> bool:
+    """Whether a guarded size is the sizes of the call, multiplied, or a multiple or a part of that."""
     if not f"{guard.expected}{guard.actual}".isdecimal():
         return False
-    return int(guard.expected or 0) * size.new == int(guard.actual or 0) * size.old
+    old, new = math.prod(size.old for size in sizes), math.prod(size.new for size in sizes)
+    return int(guard.expected or 0) * new == int(guard.actual or 0) * old
 
 
 def _how_plainly(guard: Guard, sizes: Sequence[Size]) -> int:
@@ -252,7 +253,7 @@ def _how_plainly(guard: Guard, sizes: Sequence[Size]) -> int:
     old, new = math.prod(size.old for size in sizes), math.prod(size.new for size in sizes)
     if after - before == new - old:
         return 3
-    if before * new == after * old:
+    if in_proportion(guard, sizes):
         return 2
     for small, large in (((before, after), (old, new)), ((old, new), (before, after))):
         for stride in _STRIDES:

@@ -19,7 +19,6 @@ from breakscope.source.walking import walk
 
 _MOST = 2  # conditions shown
 _LONG = 90
-_DEEP = 3  # names that a value is handed through
 _PLAIN_CALLS = ("hasattr", "isinstance", "len", "getattr")
 
 
@@ -478,15 +477,17 @@ def _has_loop_that_breaks(around: Sequence[ast.AST]) -> bool:
         if isinstance(loop, ast.For) and loop.iter in around:
             turn = ast.unparse(loop.target)
             return any(
-                _breaks(node, around) or (isinstance(node, ast.Call) and _lists(node, turn))
-                for line in loop.body
-                for node in _parts(line)
+                _breaks(node, around) or _lists(node, turn) for line in loop.body for node in _parts(line)
             )
     return False
 
 
-def _lists(call: ast.Call, turn: str) -> bool:
-    return uses.called(call) == "append" and [*map(ast.unparse, call.args)] == [turn]
+def _lists(node: ast.AST, turn: str) -> bool:
+    """Whether it puts the turn of a loop into a list."""
+    match node:
+        case ast.Call(ast.Attribute(attr="append"), [given]):
+            return ast.unparse(given) == turn
+    return False
 
 
 def _is_computed(around: Sequence[ast.AST]) -> bool:
@@ -495,16 +496,24 @@ def _is_computed(around: Sequence[ast.AST]) -> bool:
     branch = next((node for node in reversed(around) if isinstance(node, ast.If | ast.IfExp)), None)
     asked = test if test is not None else getattr(branch, "test", None)
     sides = [asked.left, *asked.comparators] if isinstance(asked, ast.Compare) else []
-    return any(_is_of_tensors(side, around) for side in sides if isinstance(side, ast.Name))
+    known: set[str] = set()
+    return any(_comes_of_tensors(side.id, around, known) for side in sides if isinstance(side, ast.Name))
 
 
-def _is_of_tensors(name: ast.Name, around: Sequence[ast.AST], depth: int = 0) -> bool:
-    """Whether a function gives a name what it computes with tensors, or a number that it reads of one."""
-    values = values_of(name.id, around)
+def _comes_of_tensors(name: str, around: Sequence[ast.AST], asked: set[str]) -> bool:
+    """Whether a function gives a name what it computes with tensors, or a number that it reads of one.
+
+    Args:
+        asked: names that were asked already, which ends circles; others are added.
+    """
+    if name in asked:
+        return False
+    asked.add(name)
+    values = values_of(name, around)
     if any(is_tensor(value, around) or uses.READS.search(ast.unparse(value)) for value in values):
         return True
-    of = [node for value in values for node in ast.walk(value) if isinstance(node, ast.Name)]
-    return depth < _DEEP and any(_is_of_tensors(one, around, depth + 1) for one in of)
+    of = (node.id for value in values for node in ast.walk(value) if isinstance(node, ast.Name))
+    return any(_comes_of_tensors(one, around, asked) for one in of)
 
 
 def _is_packed(around: Sequence[ast.AST]) -> bool:

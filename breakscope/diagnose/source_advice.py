@@ -8,11 +8,9 @@ import sys
 from dataclasses import dataclass
 
 from breakscope.diagnose import uses
+from breakscope.diagnose.break_words import CONFIG, SHAPES
 from breakscope.source.syntax import grouped
 
-_CONFIG = "torch._dynamo.config"
-_SCALARS = f"{_CONFIG}.capture_scalar_outputs = True"
-_SHAPES = f"{_CONFIG}.capture_dynamic_output_shape_ops = True"
 _UNBRANCHED = "as long as nothing branches on how many there are"
 
 _SPARSE = (
@@ -98,7 +96,7 @@ _TABLE = (
     _Row(
         ("BS105",),
         r"\bunique(_consecutive)?\(",
-        f"How many values there are depends on data: set {_SHAPES}, which puts it into the graph,"
+        f"How many values there are depends on data: set {SHAPES}, which puts it into the graph,"
         f" {_UNBRANCHED}; or take the unique values before the compiled call.",
     ),
     _Row(
@@ -117,7 +115,7 @@ _TABLE = (
         ("BS105",),
         r"\b(nonzero|argwhere|flatnonzero)\(|\bwhere\([^,]*\)$",
         "Work on the mask instead of its positions where that does: mask.sum() counts, torch.where(mask,"
-        f" f(x), other) selects; or set {_SHAPES}, {_UNBRANCHED}.",
+        f" f(x), other) selects; or set {SHAPES}, {_UNBRANCHED}.",
     ),
     _Row(
         ("BS111",),
@@ -162,7 +160,7 @@ _TABLE = (
         ("BS104",),
         r"^p?print\(.*\.(item|tolist)\(",
         "Remove the call; or give it the tensor itself, without .item(), and a number that changes as a text,"
-        f" str(step), and say {_CONFIG}.reorderable_logging_functions.add(print) once: the text then comes"
+        f" str(step), and say {CONFIG}.reorderable_logging_functions.add(print) once: the text then comes"
         " after the graph.",
     ),
     _Row(
@@ -339,7 +337,7 @@ def of_cells(statement: str, mask: str) -> str | None:
         f"The mask says which rows get a value in one of their columns: write it in all rows,"
         f" {of} = torch.where({asked} & ({places}), {put}, {of}), where {of} has two dimensions ({column}"
         " made of all rows, of which an index that does not fit is 0 outside of the mask); or set"
-        f" {_SHAPES}, where nothing branches on the size."
+        f" {SHAPES}, where nothing branches on the size."
     )
 
 
@@ -382,7 +380,7 @@ def _of_bincount(expression: str) -> str:
         *(call.args if call else ()),
     ]
     if call is None or not given:
-        return f"Count with index_add into zeros; or set {_SHAPES}."
+        return f"Count with index_add into zeros; or set {SHAPES}."
     named = {one.arg: ast.unparse(one.value) for one in call.keywords}
     index, *others = map(ast.unparse, given)
     weights = named.get("weights") or (others[0] if others else None)
@@ -395,7 +393,7 @@ def _of_bincount(expression: str) -> str:
         else f"torch.zeros({n}).index_add(0, {index}, {weights})"
     )
     known = "" if number else ", with n for how many classes there are"
-    return f"Count with {counts}{known}, which has no more than {n} counts; or set {_SHAPES}."
+    return f"Count with {counts}{known}, which has no more than {n} counts; or set {SHAPES}."
 
 
 def _call_of(expression: str, name: str) -> ast.Call | None:
