@@ -678,7 +678,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         f" {SCALARS}, where no branch of Python asks for it."
     ),
     ("BS102", "constant"): (
-        "{It} is a number for torch{taken}, which takes no tensor there: compute it {known} and pass it in"
+        "{It} has to be a number{taken}, which takes no tensor there: compute it {known} and pass it in"
         "{symbols}; or write with tensors what that call does{as_tensors}."
     ),
     ("BS102", "checked"): (
@@ -838,7 +838,9 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     ("BS105", "across"): (
         "What the mask selects is the last dimension{in_it}: take all of it{made_whole}, and before that give"
-        f" what is outside of the mask {{outside}}; or set {SHAPES}, where nothing branches on the size."
+        " what is outside of the mask {outside}{elsewhere};"
+        f" or set {SHAPES}, where nothing branches on the"
+        " size."
     ),
     ("BS105", "mixed"): (
         "Between the selection and what takes it{in_it} rows are moved, picked or multiplied with others, so"

@@ -1901,3 +1901,23 @@ def test_a_test_of_a_size_that_data_decide_is_no_assert(scan: Scan) -> None:
     assert "torch._check(src.numel() > 0)" in str(site.advice)
     checked = SYMBOL_TEST.replace("n = 3", "torch._check(src.numel() > 0)\n        n = 3")
     assert not scan(checked).findings
+
+
+ACROSS = """
+    import torch
+
+    @torch.compile
+    def recall(z, data, filled):
+        sims = z @ data[filled].t()
+        best = sims.topk(2, dim=1).values
+        return best, sims.mean()
+
+    recall(torch.ones(6, 4), torch.ones(12, 4), torch.arange(12) < 9)
+"""
+
+
+@torch
+def test_what_else_takes_a_last_dimension_that_a_mask_selects_is_named(scan: Scan) -> None:
+    (site,) = coded(scan(ACROSS), "BS105")
+    assert "sims.masked_fill(~filled, -inf)" in str(site.advice)
+    assert "what else takes it (line 8) is given all of it too, under the same mask" in str(site.advice)
