@@ -320,6 +320,16 @@ def _is_last_part(way: Sequence[ast.AST]) -> bool:
     return isinstance(way[-2], ast.BoolOp) and way[-1] is way[-2].values[-1]
 
 
+def _asks_if_empty(way: Sequence[ast.AST], held: _Held) -> bool:
+    """Whether it is only asked if a list has anything: ``if not losses:``."""
+    parent, child = way[-2], way[-1]
+    if not held.gathered or held.state == "selection" or not isinstance(child, ast.Name | ast.Attribute):
+        return False
+    is_turned = isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)
+    is_asked = isinstance(parent, ast.BoolOp) and not _is_last_part(way)
+    return is_turned or is_asked or getattr(parent, "test", None) is child
+
+
 def _part_of(parent: ast.AST, child: ast.AST, held: _Held) -> _Held:
     """A value as a part of an expression that holds or compares it."""
     match parent:
@@ -343,7 +353,8 @@ class _Follow:
     def climb(self, way: tuple[ast.AST, ...], held: _Held, level: int = 0) -> None:
         """From a node outwards, until something takes the value or gives it a name."""
         for at in range(len(way) - 1, 0, -1):
-            step = self._step(way[: at + 1], held, level)
+            asks = _asks_if_empty(way[: at + 1], held)
+            step = None if asks else self._step(way[: at + 1], held, level)
             if step is None:
                 return
             held = step
@@ -1045,9 +1056,15 @@ def _keeps_rows(chosen: ast.expr) -> bool:
 
 def _is_ranked(chosen: ast.expr, way: Sequence[ast.AST]) -> bool:
     """Whether an index is what a ranking gave: ``top`` of ``top = scores.topk(2).indices``."""
-    values = values_of(chosen.id, way) if isinstance(chosen, ast.Name) else [chosen]
+    first = uses.index_parts(chosen)[0]
+    values = values_of(first.id, way) if isinstance(first, ast.Name) else [first]
     calls = (node for value in values for node in ast.walk(value) if isinstance(node, ast.Call))
-    return any(_RANKS.match(uses.called(one)) or uses.called(one) in ("argmax", "argmin") for one in calls)
+    return any(
+        _RANKS.match(name := uses.called(one))
+        or name in ("argmax", "argmin")
+        or (name in ("max", "min") and _dimension(one) != "")  # and where that is
+        for one in calls
+    )
 
 
 def _is_one(chosen: ast.expr) -> bool:

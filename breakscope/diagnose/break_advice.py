@@ -99,6 +99,7 @@ class Site:
         besides: lines of the loop around it that break as well.
         both_ways: whether its file makes RNNs of two directions.
         read_at: of a property of Python's own the line that reads it: `` of `y = self.size` (net.py:7)``.
+        looped_in: the ``while`` around a call that leads to it, ``the loop in line 7 of sample``; else empty.
     """
 
     use: Use
@@ -122,6 +123,7 @@ class Site:
     besides: tuple[int, ...] = ()
     both_ways: bool = False
     read_at: str = ""
+    looped_in: str = ""
 
     @property
     def shape(self) -> Shape:
@@ -152,6 +154,11 @@ def advice(
         text = _DISABLED.sub("do not compile the function itself", text)
     if not site.within or site.theirs is not None or "in the caller" not in text:
         return text
+    if site.looped_in:
+        return (
+            f"{text} Here the caller is {site.looped_in}, turn after turn: keep that loop outside of the"
+            " compiled function, and compile what a turn computes."
+        )
     return f"{text} The caller here is that of {site.within}: what is between is to be compiled as well."
 
 

@@ -87,7 +87,8 @@ CAUGHT = (
 )
 _CHECK = (
     "Assert it on the tensor, without .item(), with & for and, | for or, ~ for not, and with a constant text:"
-    " assert (x >= 0).all(), 'negative'. Dynamo traces that as torch._assert_async, which raises"
+    " assert (x >= 0).all(), 'negative'. What is a number or a flag of Python's stays in front, with and, or"
+    " and not: assert not strict or (x >= 0).all(). Dynamo traces that as torch._assert_async, which raises"
     " RuntimeError; for sizes and Python numbers use torch._check."
 )
 ASSERTED = (
@@ -178,9 +179,19 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
         # The second is how torch wraps nn.Module.__init__ while it traces.
         r"Uninitialized nn\.Module|`[\w.<>]*patched_init`",
         (
-            "A module is made while Dynamo traces, which does not trace its __init__: make it once, before"
-            " the compiled call, and only call it there; or put torch.compiler.disable on the function that"
-            " makes it."
+            "A module is made where a function runs eagerly, so that Dynamo compiles its __init__ by itself,"
+            " which it cannot: make it once, before the compiled call, and only call it there; or repair the"
+            " break because of which what makes it runs eagerly."
+        ),
+    ),
+    (
+        ("BS107", "BS110", "BS111"),
+        r"cython_function_or_method|\bpybind11_|\bnb_func\b|\bnanobind\b",
+        (
+            "What is called is compiled code of another language (Cython, pybind11), of which Dynamo sees"
+            " nothing: make an operator of the function around it, torch.library.custom_op with a fake that"
+            " says the sizes (register_fake), which stays in the graph; or put torch.compiler.disable on that"
+            " function, which leaves one break."
         ),
     ),
     (
@@ -424,8 +435,9 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
 )
 FROM_NUMPY = (
     "The value comes out of numpy, which Dynamo traces as a tensor: where it is a constant, make it one of"
-    " Python's where it is defined, float(…) or int(…); else leave this to the caller, on arrays (or put"
-    " torch.compiler.disable on the function), or write it with torch operations."
+    " Python's where it is defined, float(…) or int(…), and where it is made of sizes, keep those,"
+    " [n // 2 for n in x.shape] in place of np.array(x.shape) // 2; else leave this to the caller, on arrays"
+    " (or put torch.compiler.disable on the function), or write it with torch operations."
 )
 BY_HAND = (
     "This is a checkpoint written by hand, which runs a part again in backward():"

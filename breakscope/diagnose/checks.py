@@ -31,7 +31,7 @@ def asserted(around: Sequence[ast.AST]) -> str:
     if check is None:
         return ""
     text = of_tensors(check.test) if isinstance(check, ast.Assert) else _opposite(check.test)
-    text = text or _of_flags(check, around)
+    text = text or _of_flags(check, around) or _of_settings(check, around)
     return ", ".join(filter(None, (text, _told(check)))) if text is not None and len(text) <= _LONG else ""
 
 
@@ -45,6 +45,31 @@ def _of_flags(check: ast.If | ast.Assert, around: Sequence[ast.AST]) -> str | No
     if not all(_is_flag(name, around) for name in names if name is not None):
         return None
     return (" | " if isinstance(operator, ast.And) else " & ").join(filter(None, names))
+
+
+def _of_settings(check: ast.If | ast.Assert, around: Sequence[ast.AST]) -> str | None:
+    """``not eta or t`` of ``if eta and not t: raise``, where eta was a number or a flag of Python's.
+
+    Python's stay with ``and``, ``or`` and ``not``, in front: Dynamo knows them while it traces.
+    """
+    match check:
+        case ast.If(ast.BoolOp(operator, parts)):
+            plain = [part for part in parts if _is_pythons(part, around)]
+            others = [part for part in parts if part not in plain]
+        case _:
+            return None
+    text = _opposite(others[0] if len(others) == 1 else ast.BoolOp(operator, others)) if others else None
+    if not plain or text is None:
+        return None
+    turned = [part.operand if _negated(part) else ast.UnaryOp(ast.Not(), part) for part in plain]  # type: ignore[attr-defined]
+    sign = " or " if isinstance(operator, ast.And) else " and "
+    return sign.join([*(ast.unparse(part) for part in turned), text])
+
+
+def _is_pythons(part: ast.expr, around: Sequence[ast.AST]) -> bool:
+    """Whether all names of a test were numbers, flags or texts of Python's when it broke."""
+    names = [node for node in ast.walk(part) if isinstance(node, ast.Name | ast.Attribute)]
+    return bool(names) and all(kinds.of(node, around) in ("int", "float", "bool", "str") for node in names)
 
 
 def _negated(part: ast.expr) -> str | None:

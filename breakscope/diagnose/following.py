@@ -17,6 +17,7 @@ from breakscope.diagnose.origins import Origin, Size, in_proportion, may_come_of
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.recompile_advice import (
     A_SECOND,
+    becomes_one,
     call_of,
     is_specialized,
     listed,
@@ -254,6 +255,7 @@ def _same_expression(sites: Sequence[Finding]) -> Iterable[Finding]:
                 or _is_called_at(site, other)
                 or _is_held_at(site, other)
                 or _is_made_at(site, other)
+                or _is_made_behind(site, other)
                 or _takes_what_was_read(site, other)
             ):
                 yield replace(site, caused_by=other.fingerprint)
@@ -367,6 +369,16 @@ def _is_made_at(site: Finding, other: Finding) -> bool:
     return made and called is not None and at is not None and (called.file, called.line) == (at.file, at.line)
 
 
+def _is_made_behind(site: Finding, other: Finding) -> bool:
+    """Whether a module's ``__init__`` is compiled by itself because another break gave up what makes it."""
+    if "Uninitialized nn.Module" not in site.reason or other.reason == site.reason:
+        return False
+    makes = {(frame.file, frame.function) for frame in site.stack[:-1]}
+    within = site.location.file, site.location.function
+    at = other.location.file, other.location.function
+    return at == within or any((one.file, one.function) in makes for one in other.skipped)
+
+
 def _takes_what_was_read(site: Finding, other: Finding) -> bool:
     """Whether a function of Python's is given a number that another break has read, and is symbolic."""
     place, read = site.location, _READ.match(other.location.source or "")
@@ -417,10 +429,14 @@ def _read_at_breaks(again: Sequence[_Again], sites: Sequence[Finding], places: P
         read = next(iter(selections), None if guard is None else _read_of_tensor(one, guard, sites))
         if read is not None:
             yield _follows(one.finding, read, _one_of(selections) or _behind(one, read))
-        if line is None or sized or read is not None:
+        if read is None and guard is not None and (hands := _hands_array(one, guard, sites, places)):
+            yield _follows(one.finding, hands, f"{guard.source} is an array that is made here")
             continue
         file = one.finding.location.file
-        site = next((site for site in sites if _breaks_at(site, file, line)), None)
+        site = None if line is None else next((site for site in sites if _breaks_at(site, file, line)), None)
+        by_number = site is not None and guard is not None and _is_made_by_number(site, guard, one.origin)
+        if (sized and not by_number) or read is not None:
+            continue
         if site is not None:
             # A number that is kept as a tensor is guarded by nothing: that serves where no branch asks.
             is_captured = one.finding.code == "BS213" and "capture_scalar_outputs" in (site.advice or "")
@@ -497,6 +513,16 @@ def _calling(seen: Origin) -> list[tuple[str, int, str]]:
     ]
 
 
+def _hands_array(one: _Again, guard: Guard, sites: Sequence[Finding], places: Places) -> Finding | None:
+    """The break that hands on an array that the function itself makes, of which no caller has anything."""
+    if not guard.resumed or "___from_numpy(" not in guard.expression:
+        return None
+    file, line = one.finding.location.file, line_of_temporary(guard.source or "")
+    made = line or _line_of_local(one, guard, places)
+    at = (line, one.cause.frame.line) if made is not None else ()
+    return next((site for n in at if n for site in sites if _breaks_at(site, file, n)), None)
+
+
 def _one_of(selections: Sequence[Finding]) -> str:
     """That a size comes of one of several selections, where the source does not tell of which."""
     places_of = dict.fromkeys(
@@ -547,6 +573,18 @@ def _selections(one: _Again, guard: Guard, sites: Sequence[Finding], places: Pla
             likely = [number for *_, number in made if not is_known and number != last]
             return [sites[number] for number in (last, *likely)]
     return []
+
+
+def _is_made_by_number(site: Finding, guard: Guard, seen: Origin | None) -> bool:
+    """Whether a size is a number that is read of data there: ``torch.arange(lengths.max())``."""
+    is_here = site.location.line == line_of_temporary(guard.source or "")
+    if site.code != "BS102" or not is_here or _IS_MADE_BY.search(site.location.source or "") is None:
+        return False
+    sizes = seen.sizes if seen is not None else ()
+    return (guard.expected, guard.actual) not in {(str(size.old), str(size.new)) for size in sizes}
+
+
+_IS_MADE_BY = re.compile(r"\b(arange|zeros|ones|full|empty|randn?|new_\w+)\(")
 
 
 def _line_in(site: Finding, file: str, span: Span | None, explained: bool) -> int | None:
@@ -654,7 +692,9 @@ def _may_follow(guard: Guard, size: Size) -> bool:
         return guard.actual == str(size.new)  # a counter is asked so, too
     if guard.expected is None or guard.actual is None or not (guard.expected + guard.actual).isdecimal():
         return True
-    if guard.source is not None and line_of_temporary(guard.source) is not None:
+    if guard.cause == "int_value" and re.search(r"[.\[]", guard.source or ""):
+        return (guard.expected, guard.actual) == (str(size.old), str(size.new))  # what others hold
+    if guard.cause == "int_value" or (guard.source and line_of_temporary(guard.source) is not None):
         return may_come_of(guard, [size])  # what was computed in front of a break may be of any size
     return (int(guard.actual) > int(guard.expected)) == (size.new > size.old)
 
@@ -713,7 +753,7 @@ def _key(one: _Again) -> tuple[object, ...] | None:
     if sized and _may_follow(guard, seen.sizes[0]):
         first = together(seen)[0]
         # A size of 0 or 1 is compiled apart, and no mark saves it.
-        is_apart = guard.cause == "symbolic_shape" and first.new in (0, 1)
+        is_apart = guard.cause == "symbolic_shape" and (first.new in (0, 1) or becomes_one(guard))
         return "one" if is_apart else "size", seen.entry, seen.where, first.path, first.dimension
     if seen.modes and (guard.cause in _MODES or (guard.source or "").endswith(".training")):
         return "mode", seen.entry, seen.modes
@@ -836,7 +876,7 @@ def _too(site: Finding, one: _Again, sites: Sequence[Finding], places: Places) -
     First a caller that is given up as a whole, then the function's own breaks, then those in a loop around
     the call, and behind the same calls.
     """
-    within = one.origin.within if one.origin is not None else ()
+    within = _calling(one.origin) if one.origin is not None else []
     own = _function(one)
     calls = {(file, line) for file, line, _ in within}
 

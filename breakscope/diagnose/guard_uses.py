@@ -57,6 +57,7 @@ class Taken:
         is_backward: whether the function is the ``backward`` of an ``autograd.Function``.
         set_by: the class whose ``__init__`` alone sets it; empty where it is set elsewhere too.
         made: the first line on which the function itself makes it, where a break hands it on.
+        sets_itself: the line on which a function at work gives a flag what it had at the later call; else 0.
     """
 
     ends: tuple[End, ...] = ()
@@ -70,6 +71,7 @@ class Taken:
     is_backward: bool = False
     set_by: str = ""
     made: int = 0
+    sets_itself: int = 0
 
     @property
     def is_range(self) -> bool:
@@ -216,7 +218,19 @@ def taken(
         is_backward=any(getattr(way[-1], "name", "") == "backward" for way in ways[:1]),
         set_by=_set_by(ways, guard.source or ""),
         made=_made(ways[0], guard.source or "") if ways and guard.resumed else 0,
+        sets_itself=next(filter(None, (_sets_flag(way[-1], guard) for way in ways)), 0),
     )
+
+
+def _sets_flag(function: ast.AST, guard: Guard) -> int:
+    """The line on which a function gives an attribute the flag that a later call had; else 0."""
+    _, dot, attribute = (guard.source or "").rpartition(".")
+    for node in ast.walk(function) if dot else ():
+        match node:
+            case ast.Assign([ast.Attribute(attr=attr)], ast.Constant(bool(value))):
+                if attr == attribute and str(value) == guard.actual:
+                    return node.lineno
+    return 0
 
 
 def _is_eager(end: End, own: ast.AST, file: str, eager: Collection[tuple[str, str]]) -> bool:

@@ -232,8 +232,11 @@ def _apart(size: Size, guard: Guard) -> float:
 _STRIDES = (*range(2, 64), 64, 80, 96, 100, 128, 160, 200, 240, 256, 320, 400, 480, 512, 640)
 
 
+_PADDED_TO = (2, 4, 8, 16, 32, 64, 128, 256, 512)  # of which a length is made a multiple
+
+
 def may_come_of(guard: Guard, sizes: Sequence[Size]) -> bool:
-    """Whether a guarded size changed as sizes do, multiplied: in proportion, by as much, or by a stride."""
+    """Whether a guarded size is made of sizes, multiplied: as much more, in proportion, a stride, padded."""
     return _how_plainly(guard, sizes) > 0
 
 
@@ -246,7 +249,7 @@ def in_proportion(guard: Guard, sizes: Sequence[Size]) -> bool:
 
 
 def _how_plainly(guard: Guard, sizes: Sequence[Size]) -> int:
-    """How a guarded size changed as sizes do: 3 by as much, 2 in proportion, 1 by a stride, 0 not so."""
+    """How a guarded size changed as sizes do: 3 by as much, 2 in proportion, 1 by a stride, padded; or 0."""
     if guard.expected is None or guard.actual is None or not (guard.expected + guard.actual).isdecimal():
         return 0
     before, after = int(guard.expected), int(guard.actual)
@@ -261,7 +264,8 @@ def _how_plainly(guard: Guard, sizes: Sequence[Size]) -> int:
             moved = (large[1] - large[0]) - stride * (small[1] - small[0])
             if all(near) and abs(moved) < stride:
                 return 1
-    return 0
+    padded = any(before == -(-old // to) * to and after == -(-new // to) * to for to in _PADDED_TO)
+    return int(padded and before != after)
 
 
 def _rivals(sizes: Sequence[Size], guard: Guard) -> Iterator[Size]:

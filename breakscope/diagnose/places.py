@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from breakscope.diagnose import uses
 from breakscope.diagnose.records import RawFrame
+from breakscope.diagnose.statements import head_of
 from breakscope.project.sources import Kinds, Position, Sources, without_comment
 from breakscope.report.model import Finding, Frame, Location
 from breakscope.report.owners import owner_of, stable_path
@@ -100,7 +101,8 @@ class Places:
     def call(self, frame: RawFrame, name: str) -> list[ast.AST]:
         """The nodes around the call of ``name`` that a frame is at; empty where that is not known.
 
-        By torch's carets, or in an assert, of which they underline all, by its name.
+        By torch's carets, or by its name, where they underline an assert as a whole or a call of several
+        lines in no way.
         """
         extent = None
         if frame.carets is not None and frame.source:
@@ -110,8 +112,8 @@ class Places:
             if around and isinstance(around[-1], ast.Call):
                 return around
         around = self.sources.around_line(frame.file, frame.line)
-        statement = next((node for node in reversed(around) if isinstance(node, ast.Assert)), None)
-        asked = () if statement is None else ast.walk(statement.test)
+        statement = uses.statement(around)
+        asked = () if statement is None else ast.walk(head_of(statement))
         named = [node for node in asked if isinstance(node, ast.Call) and uses.called(node) == name]
         if len(named) != 1:
             return []

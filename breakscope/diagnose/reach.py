@@ -517,11 +517,17 @@ def _comes_of_tensors(name: str, around: Sequence[ast.AST], asked: set[str]) -> 
 
 
 def _is_packed(around: Sequence[ast.AST]) -> bool:
-    """Whether a statement's call is given what ``pack_padded_sequence`` or its kin made."""
-    statement = uses.statement(around)
-    given = [
-        arg for node in ast.walk(statement or ast.Pass()) if isinstance(node, ast.Call) for arg in node.args
-    ]
+    """Whether a statement's call is given what ``pack_padded_sequence`` or its kin made.
+
+    Of ``self.rnn.flatten_parameters()`` it is the calls of ``self.rnn`` that are asked.
+    """
+    calls = [node for node in ast.walk(uses.statement(around) or ast.Pass()) if isinstance(node, ast.Call)]
+    match calls:
+        case [ast.Call(ast.Attribute(rnn, "flatten_parameters"))]:
+            inside = ast.walk(uses.function(around) or ast.Pass())
+            named = ast.unparse(rnn)
+            calls = [one for one in inside if isinstance(one, ast.Call) and ast.unparse(one.func) == named]
+    given = [arg for call in calls for arg in call.args]
     values = [
         value for arg in given if isinstance(arg, ast.Name) for value in (arg, *values_of(arg.id, around))
     ]

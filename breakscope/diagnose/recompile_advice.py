@@ -31,6 +31,7 @@ _FUNCTIONS = re.compile(
     r"(?:^| )(?:a |not a )?function$|builtin_function_or_method|\bcode$|functools\.partial"
 )
 _INDEX = re.compile(r"\.item\(\) == ")  # of ``x[i]``, where i is a tensor of one number on the CPU
+_BECOMES_ONE = re.compile(r"[-+*/%].* != [01]$|\d+ <= [\w.\[\]()]+$")
 _EQUAL = re.compile(r"(?P<of>[^=<>!%*+]+\.size\(\d+\)) == (?P<other>[^=<>!%*+]+\.size\(\d+\))")
 _VARIABLE = re.compile(r"environ\._data\[b?'(?P<name>[^']*)'\]")
 _HELD = re.compile(r"^len\(.*\._(?P<what>buffers|parameters|modules|\w+_hooks)\)")
@@ -392,10 +393,23 @@ def is_specialized(guard: Guard, origin: Origin) -> bool:
     return guard.cause == "size" and len(set(guard.values)) >= _STILL_STATIC and not origin.kept_static
 
 
+def becomes_one(guard: Guard) -> bool:
+    """Whether torch may ask if what the code makes of a size is 0 or 1: ``1 + (size - 1) // 64 != 1``."""
+    return guard.cause == "symbolic_shape" and _BECOMES_ONE.search(guard.expected or "") is not None
+
+
 def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
     size = origin.sizes[0]
     where = "" if size.argument == guard.source else f", from which {guard.source} has its size,"
     ones = sorted(_SPECIAL_SIZES & {str(size.old), str(size.new), *guard.values})
+    if becomes_one(guard) and not ones and not does.needed(_ASKS):
+        return (
+            f"dimension {size.dimension} of {size.argument}{_whole(origin)} came with"
+            f" {_seen(guard) or size.new}, and the graph holds where {guard.expected}: for others a size that"
+            " the code makes of it is 0 or 1, which torch compiles apart from all others, whatever dynamic="
+            f" says, unless it branches on it. That is one graph more, once; to save it, {_pad(size)} for"
+            " which that holds"
+        )
     if guard.cause == "symbolic_shape" and not ones:
         return _equal_sizes(guard) or (
             f"the code holds only where {guard.expected}: dimension {size.dimension} of"
@@ -985,9 +999,15 @@ def _attribute(guard: Guard, times: int, does: Taken) -> str:
             " class share it, and torch.compiler.reset() empties it between models that follow each other"
         )
     if set(guard.values) == {"True", "False"}:
+        how = (
+            f"make the first call in eager: the code sets it itself, in line {does.sets_itself}, with what it"
+            " does once"
+            if does.sets_itself
+            else "set it before the first call and keep it"
+        )
         return (
             f"{name} is a flag, and True and False are compiled apart: a version for each is normal. To save"
-            " one, set it before the first call and keep it"
+            f" one, {how}"
         )
     if "None" in (guard.expected, guard.actual):
         return _optional(guard, does) if name.endswith(".grad") else _empty_at_first(guard, name)

@@ -22,6 +22,7 @@ from breakscope.diagnose.places import Places
 from breakscope.diagnose.records import BreakRecord, RawFrame
 from breakscope.diagnose.shapes import DROPS, is_drawn, use_of
 from breakscope.diagnose.site_use import Shape, Use
+from breakscope.diagnose.statements import own_loops
 from breakscope.project.sources import Span
 from breakscope.report.model import Counts, Finding, Frame, Location, SkippedFrame
 from breakscope.report.owners import is_installed, is_standard
@@ -219,6 +220,7 @@ def _finding(found: Collected, site: Site, places: Places, together: int, others
             replace(
                 _told(site, use, location, stack, places, together, others),
                 within=_within(location, stack, found),
+                looped_in=_looped_in(stack, _within(location, stack, found), places),
             ),
             skipped[0].function if skipped else None,
             since=skipped[0].since if skipped else None,
@@ -373,6 +375,20 @@ def _callers(site: Site, places: Places) -> list[list[ast.AST]] | None:
         if item.frame is not None and (frame.file, frame.name) == (item.frame.file, item.frame.name):
             return calls
     return None if frames else []
+
+
+def _looped_in(stack: Sequence[Frame], entry: str, places: Places) -> str:
+    """The nearest ``while`` around a call that leads to a site: ``the loop in line 7 of sample``.
+
+    Args:
+        entry: what the script compiles that leads there, whose callers are no matter.
+    """
+    names = [frame.function for frame in stack]
+    for frame in reversed(stack[names.index(entry) : -1] if entry in names else ()):
+        loops = own_loops(places.sources.around_line(frame.file, frame.line))
+        if loops and isinstance(loops[-1], ast.While):
+            return f"the loop in line {loops[-1].lineno} of {frame.function}"
+    return ""
 
 
 def _is_entered(site: Site, found: Collected) -> bool:
