@@ -194,7 +194,7 @@ def ends(
     innermost = around[-1] if around else None
     if not isinstance(innermost, ast.expr):
         return []
-    found = _Follow(callers)
+    found = _Follow(callers, around[0])
     state = _state(innermost)
     slots = () if slot is None else (slot,)
     if is_number and state == "selection":
@@ -206,21 +206,23 @@ def ends(
 
 def ends_of(way: Sequence[ast.AST], name: str, *, slot: int | None = None) -> list[End]:
     """Where what a name or an attribute holds ends, wherever the function that is last in a way reads it."""
-    found = _Follow(())
+    found = _Follow((), way[0])
     for use in uses.uses(way[-1], name):
         found.climb((*way[:-1], *use), _Held("number", name, slots=() if slot is None else (slot,)))
     return found.ends
 
 
 def handed_on(call: ast.Call, given: ast.AST, way: Sequence[ast.AST]) -> tuple[ast.FunctionDef, str] | None:
-    """The function of the same file that a call hands something to, and its parameter."""
+    """The function, here or in a file that this one imports, that a call gives something; its parameter."""
     function = _defined(call, way)
     name = None if function is None else _parameter(function, call, given)
     return None if function is None or name is None else (function, name)
 
 
 def outside_of(function: ast.AST, way: Sequence[ast.AST]) -> list[ast.AST]:
-    """What is around a function of the same file: the module, and the class whose method it is."""
+    """What is around a function: the module, which may be another one, and the class whose method it is."""
+    if (outside := getattr(function, "outside", None)) is not None:
+        return [*outside]
     owners = (node for node in walk(way[0]) if isinstance(node, ast.ClassDef) and function in node.body)
     return [way[0], *[*owners][:1]]
 
@@ -345,8 +347,9 @@ def _part_of(parent: ast.AST, child: ast.AST, held: _Held) -> _Held:
 class _Follow:
     """One value on its ways to its ends."""
 
-    def __init__(self, callers: Sequence[Sequence[ast.AST]]) -> None:
+    def __init__(self, callers: Sequence[Sequence[ast.AST]], home: ast.AST) -> None:
         self.ends: list[End] = []
+        self._home = home
         self._callers = [tuple(caller) for caller in callers]
         self._seen: set[tuple[int, str]] = set()
 
@@ -374,6 +377,7 @@ class _Follow:
                 unsure=held.unsure,
                 across=held.along == "last",
                 by=held.by,
+                file="" if way[0] is self._home else getattr(way[0], "file", ""),
             )
         )
 
@@ -730,7 +734,7 @@ class _Follow:
     def _into(
         self, call: ast.Call, child: ast.AST, way: tuple[ast.AST, ...], held: _Held, level: int
     ) -> bool:
-        """Into a function of the same file: what it does with that parameter."""
+        """Into a function whose source is known: what it does with that parameter."""
         if held.depth >= _DEEP or len(self.ends) >= _MOST:
             return False
         handed = handed_on(call, child, way)
@@ -738,7 +742,7 @@ class _Follow:
             return False
         function, name = handed
         before = len(self.ends)
-        inner = _Follow([way[:-1], *self._callers[level:]])
+        inner = _Follow([way[:-1], *self._callers[level:]], self._home)
         inner._seen = self._seen
         outside = outside_of(function, way)
         for use in uses.uses(function, name):
@@ -1335,9 +1339,10 @@ def is_array(node: ast.AST | None, way: Sequence[ast.AST], depth: int = 0) -> bo
 
 
 def _defined(call: ast.Call, way: Sequence[ast.AST]) -> ast.FunctionDef | None:
-    """The function of the same file that a call names: by its name, as a method of self, or ``Fn.apply``.
+    """The function that a call names: by its name, as a method of self, or ``Fn.apply``.
 
-    Of a module that an object keeps, ``self.head(x)``, it is the ``forward`` of the module's class.
+    Of a module that an object keeps, ``self.head(x)``, it is the ``forward`` of the module's class. What is
+    of another file, which this one imports, has what is around it as ``outside``.
     """
     scopes: Sequence[ast.Module | ast.FunctionDef | ast.ClassDef]
     match call.func:
@@ -1354,9 +1359,11 @@ def _defined(call: ast.Call, way: Sequence[ast.AST]) -> ast.FunctionDef | None:
             within = [one for node in outside for one in node.body if isinstance(one, ast.ClassDef)]
             scopes = [one for one in within if one.name == of]
             name = "forward"
+        case ast.Attribute(ast.Name() | ast.Attribute()):
+            return _of_other_file(call.func, way)
         case _:
             return None
-    return next(
+    found = next(
         (
             node
             for scope in reversed(scopes)
@@ -1365,12 +1372,42 @@ def _defined(call: ast.Call, way: Sequence[ast.AST]) -> ast.FunctionDef | None:
         ),
         None,
     )
+    return _of_other_file(call.func, way) if found is None and isinstance(call.func, ast.Name) else found
+
+
+def _of_other_file(called: ast.expr, way: Sequence[ast.AST]) -> ast.FunctionDef | None:
+    """The function of another file that a name, ``f`` or ``utils.f``, is imported from."""
+    found = _elsewhere(ast.unparse(called), way)
+    return found if isinstance(found, ast.FunctionDef) else None
+
+
+def _elsewhere(name: str, way: Sequence[ast.AST]) -> ast.FunctionDef | ast.ClassDef | None:
+    """What a file imports from another one under a name that no function around gives another value."""
+    look, first = getattr(way[0], "elsewhere", None), name.partition(".")[0]
+    inside = (node for node in way if isinstance(node, ast.FunctionDef))
+    if look is None or any(
+        first in {arg.arg for arg in ast.walk(one.args) if isinstance(arg, ast.arg)} for one in inside
+    ):
+        return None
+    found = look(name)
+    if found is None:
+        return None
+    module, node = found
+    if isinstance(node, ast.FunctionDef):
+        node.outside = (module,)  # type: ignore[attr-defined]
+    for method in node.body if isinstance(node, ast.ClassDef) else ():
+        if isinstance(method, ast.FunctionDef):
+            method.outside = (module, node)  # type: ignore[attr-defined]
+    return node if isinstance(node, ast.FunctionDef | ast.ClassDef) else None
 
 
 def _class_of(attribute: str, way: Sequence[ast.AST]) -> ast.ClassDef | None:
-    """The class of the same file of which an object keeps an instance: of ``self.head = Head(8)``."""
+    """The class of which an object keeps an instance: of ``self.head = Head(8)``."""
     values = values_of(f"self.{attribute}", way)
     names = {ast.unparse(value.func) if isinstance(value, ast.Call) else "" for value in values}
     classes = [node for node in getattr(way[0], "body", ()) if isinstance(node, ast.ClassDef)]
     found = [node for node in classes if node.name in names]
-    return found[0] if len(names) == 1 and found else None
+    if len(names) != 1:
+        return None
+    other = None if found or not (name := names.pop()) else _elsewhere(name, way)
+    return found[0] if found else other if isinstance(other, ast.ClassDef) else None

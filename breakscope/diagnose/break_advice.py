@@ -402,7 +402,7 @@ def _words(site: Site) -> dict[str, str]:
     test = (site.condition or "") if is_own else ""
     read = _tensor_read(_expression(use.value))
     tensor = "" if read is None else ast.unparse(read)
-    line = f" (line {use.line})" if use.line else ""
+    line = f" (line {use.line}{f' of {use.file}' * bool(use.file)})" if use.line else ""
     where = f"`{use.taker}`{line}" if use.taker and use.taker != use.value else line[2:-1]
     told = f"`{tensor}`" if tensor else "the tensor"
     *first, last = [f"`{name}`" for name in use.arguments] or [""]
@@ -579,8 +579,8 @@ def _is_joined_by_or(test: str) -> bool:
     return all(isinstance(part, ast.Call | ast.Compare) for part in node.values)
 
 
-def _lines(numbers: Sequence[int]) -> str:
-    """``line 7`` or ``lines 7, 9``."""
+def _lines(numbers: Sequence[int | str]) -> str:
+    """``line 7``, ``lines 7, 9``, ``line 12 of utils.py``."""
     return f"line{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
 
 

@@ -195,7 +195,7 @@ def taken(
     worked = [(file, way) for file, line in at_work if (way := _way(sources, file, line))]
     ways = [way for _, way in worked]
     found = [
-        end if file == at_work[0][0] else replace(end, file=PurePath(file).name)
+        end if file == at_work[0][0] or end.file else replace(end, file=PurePath(file).name)
         for at, (file, way) in enumerate(worked)
         for end in _ends(guard, way, inlined=at > 0)
         if not _is_eager(end, way[-1], file, eager)
@@ -477,7 +477,9 @@ def _ends_of_size(way: Sequence[ast.AST], name: str, dimension: int, depth: int 
                 handed = becomes.handed_on(call, given, [*way[:-1], *use[: use.index(call) + 1]])
                 if handed is not None and handed[0] is not way[-1]:
                     inner = [*becomes.outside_of(handed[0], way), handed[0]]
-                    yield from _ends_of_size(inner, handed[1], dimension, depth + 1)
+                    file = "" if inner[0] is way[0] else getattr(inner[0], "file", "")
+                    for end in _ends_of_size(inner, handed[1], dimension, depth + 1):
+                        yield end if end.file or not file else replace(end, file=file)
         if (dimension == 0 and _is_run_over(use)) or _is_run_over_in_parts(use, dimension):
             yield End("turns", tuple(use), name, use[-1])
 

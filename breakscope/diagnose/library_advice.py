@@ -139,7 +139,9 @@ def of_call(code: str, theirs: Theirs) -> str | None:
     )
 
 
-def advice(code: str, shape: Shape, theirs: Theirs, turns: str = "", also: Sequence[int] = ()) -> str | None:
+def advice(
+    code: str, shape: Shape, theirs: Theirs, turns: str = "", also: Sequence[int | str] = ()
+) -> str | None:
     """What to do, in one or two sentences; None where what holds for one's own code holds here too.
 
     Args:
@@ -248,7 +250,7 @@ def _intended(code: str, theirs: Theirs) -> str:
     return f"The graph breaks here on purpose ({asked}, in {theirs.package}): leave it{elsewhere}."
 
 
-def _experts(code: str, theirs: Theirs, turns: str, also: Sequence[int]) -> str:
+def _experts(code: str, theirs: Theirs, turns: str, also: Sequence[int | str]) -> str:
     """Which tokens go to which expert depends on data: what breaks is the whole block.
 
     A loop over the experts that data chose is in no graph, with any setting; one over all of them can be.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from breakscope.diagnose import becomes, begins, loops, restated, uses
@@ -267,9 +268,11 @@ def _ended(shape: Shape, end: End | None, innermost: ast.AST | None, value: str)
     """What a value is for, with the names of where it ends."""
     if end is None:
         return Use(shape, value)
-    line = _line(end)
-    is_here = line == getattr(innermost, "lineno", 0)
-    return Use(shape, value, end.name, _short(end.taker), 0 if is_here else line, end.gathered, by=end.by)
+    is_here = _line(end) == getattr(innermost, "lineno", 0) and not end.file
+    line = 0 if is_here else _line(end)
+    return Use(
+        shape, value, end.name, _short(end.taker), line, end.gathered, by=end.by, file=end.file * bool(line)
+    )
 
 
 _MOST_ALSO = 3  # further branches that are named
@@ -279,15 +282,21 @@ def _line(end: End) -> int:
     return getattr(end.taker, "lineno", 0)
 
 
-def _also(ends: Sequence[End], use: Use, around: Sequence[ast.AST]) -> tuple[int, ...]:
+def _also(ends: Sequence[End], use: Use, around: Sequence[ast.AST]) -> tuple[int | str, ...]:
     """The lines of the other branches that a value decides, or where other methods read what is kept."""
     if use.shape == "kept":
         return tuple(sorted(_reads_of_kept(ends, around)))[:_MOST_ALSO]
     if use.shape not in ("branch", "size", "slice"):
         return ()
-    tests = {_line(end) for end in ends if end.kind == "test"}
-    own = getattr(around[-1], "lineno", 0)
-    return tuple(sorted(tests - {use.line or own, 0}))[:_MOST_ALSO]
+    own = use.line or getattr(around[-1], "lineno", 0)
+    tests = (end for end in ends if end.kind == "test" and (end.file, _line(end)) != (use.file, own))
+    return _lines_of(tests, set())
+
+
+def _lines_of(ends: Iterable[End], others: AbstractSet[int]) -> tuple[int | str, ...]:
+    """The lines of ends but for those of others, the first of them: ``7``, ``"12 of utils.py"``."""
+    at = {(end.file, _line(end)) for end in ends} - {("", line) for line in (*others, 0)}
+    return tuple(line if not file else f"{line} of {file}" for file, line in sorted(at))[:_MOST_ALSO]
 
 
 def _reads_of_kept(ends: Sequence[End], around: Sequence[ast.AST]) -> set[int]:
@@ -452,22 +461,27 @@ def _of_selection(ends: Sequence[End], around: Sequence[ast.AST], value: str) ->
         made = not is_it and re.search(rf"\b{re.escape(end.name or '-')}\b", taken) is not None
         of = restated.reduced(innermost, end.name, end.taker) if is_it else taken if made else end.name
     ascending = shape in ("ranked", "across") and end is not None and end.kind == "ranked" and _ascends(end)
-    tests = {
-        _line(other)
+    tests = [
+        other
         for other in ends
         if shape in ("reduced", "positions") and other.kind == "test" and other.counted
-    }
+    ]
     use = replace(_ended(shape, end, innermost, value), mask=mask, of=of, made=made, ascending=ascending)
-    too = {
-        _line(other) for other in ends if other.kind not in ("message", "raised", "test", "returned", "kept")
-    }
-    too -= {0, use.line, getattr(innermost, "lineno", 0)}
+    told: tuple[Kind, ...] = ("message", "raised", "test", "returned", "kept")
+    too = _lines_of(
+        (
+            other
+            for other in ends
+            if other.kind not in told and (other.file, _line(other)) != (use.file, use.line)
+        ),
+        {getattr(innermost, "lineno", 0)},
+    )
     besides = _selected_besides(mask, around) if shape == "reduced" else set()
     return replace(
         use,
-        also=tuple(sorted(tests - {0}))[:_MOST_ALSO],
-        taken_too=tuple(sorted(too))[:_MOST_ALSO],
-        besides=tuple(sorted(besides - too))[:_MOST_ALSO],
+        also=_lines_of(tests, set()),
+        taken_too=too,
+        besides=tuple(sorted(besides - {*too}))[:_MOST_ALSO],
     )
 
 
@@ -554,7 +568,8 @@ def _shape_of_selection(ends: Sequence[End]) -> tuple[Shape, End | None]:
         return "message", ends[0]
     if ends and all(end.counted for end in ends) and _all(ends, _TALLIED):
         return "tallied", ends[0]
-    if (end := _first(ends, _OF_MASKED)) and _all(ends, (*told, *_OF_MASKED)):
+    values = [end for end in ends if not (end.counted and end.kind in _TALLIED)]  # and no ``len(x[mask])``
+    if (end := _first(values, _OF_MASKED)) and _all(values, (*told, *_OF_MASKED)):
         taker = uses.called(end.taker) if isinstance(end.taker, ast.Call) else ""
         if "ctc" in taker:
             return "packed", end

@@ -161,6 +161,7 @@ class Use:
         by: functions of Python's that it goes through, and that take no tensor: ``round``.
         groups: where a loop selects group by group, which those are.
         taken_too: lines of other operations that take what a mask selects.
+        file: the name of the file of that line, where it is another one than the site's.
         besides: lines before it on which the same mask selects from something else.
     """
 
@@ -174,14 +175,15 @@ class Use:
     of: str = ""
     arguments: tuple[str, ...] = ()
     ascending: bool = False
-    also: tuple[int, ...] = ()
+    also: tuple[int | str, ...] = ()
     groups: loops.Groups | None = None
-    taken_too: tuple[int, ...] = ()
+    taken_too: tuple[int | str, ...] = ()
     besides: tuple[int, ...] = ()
     returned: bool = False
     own: bool = False
     made: bool = False
     by: tuple[str, ...] = ()
+    file: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 import tokenize
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import takewhile
+from pathlib import Path, PurePath
 
 from breakscope.source.span import characters
 from breakscope.source.walking import walk
@@ -55,9 +57,9 @@ class Sources:
         self.lines = cache(self._lines)
         self._spans = cache(self._read_spans)
         self._spans_of = cache(self._read_spans_of)
-        self._tree = lru_cache(maxsize=4)(
-            self._parse
-        )  # trees are large, and sites are looked at file by file
+        # Trees are large, and sites are looked at file by file, with those that they import.
+        self._tree = lru_cache(maxsize=8)(self._parse)
+        self._imports = cache(self._read_imports)
         self._begins = cache(self._read_begins)
         self._evaluated_first = cache(self._read_evaluated_first)
         self._known = cache(lambda file: _known("\n".join(self.lines(file))))
@@ -236,7 +238,11 @@ class Sources:
         return inside
 
     def _parse(self, file: str) -> ast.Module | None:
+        """The tree of a file; it has the file's name, and ``elsewhere`` finds what it imports from others."""
         tree = _parsed("\n".join(self.lines(file)))
+        if tree is not None:
+            tree.file = PurePath(file).name  # type: ignore[attr-defined]
+            tree.elsewhere = partial(self.imported, file)  # type: ignore[attr-defined]
         known = [(line, names) for of, line, names in self._seen if of == file]
         nodes = walk(tree) if tree is not None and known else ()
         functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
@@ -246,6 +252,57 @@ class Sources:
                 _mark(max(around, key=_first_line), names)
         return tree
 
+    def imported(
+        self, file: str, name: str, depth: int = 0
+    ) -> tuple[ast.Module, ast.FunctionDef | ast.ClassDef] | None:
+        """The function or class of another file that a file has under a name: ``f``, ``utils.f``.
+
+        It is looked for among the files beside this one and above it, and nowhere else: what is installed
+        is no code that a person follows.
+        """
+        *first, last = name.split(".")
+        known = self._imports(file)
+        for at in range(len(first), -1, -1):
+            bound = known.get(".".join([*first, last][: at + 1]))
+            rest = [*first, last][at + 1 :]
+            if bound is None:
+                continue
+            level, module = bound
+            whole = [*module, *rest]
+            found = next(
+                (
+                    (other, whole[size:])
+                    for size in range(len(whole) - 1, -1, -1)
+                    if (other := _file_of(file, level, tuple(whole[:size]))) is not None
+                ),
+                None,
+            )
+            if found is None or len(found[1]) != 1 or found[0] == file:
+                return None
+            other, (wanted,) = found
+            tree = self._tree(other)
+            for node in tree.body if tree is not None else ():
+                if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == wanted:
+                    assert tree is not None
+                    return tree, node
+            return self.imported(other, wanted, depth + 1) if depth < _HANDED_ON else None
+        return None
+
+    def _read_imports(self, file: str) -> dict[str, tuple[int, tuple[str, ...]]]:
+        """The names that a file imports -> how far up, and the dotted name from there."""
+        tree = self._tree(file)
+        found: dict[str, tuple[int, tuple[str, ...]]] = {}
+        for node in tree.body if tree is not None else ():
+            match node:
+                case ast.Import(names):
+                    for one in names:
+                        whole = tuple(one.name.split("."))
+                        found[one.asname or one.name] = 0, whole
+                case ast.ImportFrom(module, names, level):
+                    whole = tuple((module or "").split(".")) if module else ()
+                    found |= {one.asname or one.name: (level or 0, (*whole, one.name)) for one in names}
+        return found
+
     def _read_spans(self, file: str) -> tuple[Span, ...]:
         return _spans_in("\n".join(self.lines(file)))
 
@@ -254,6 +311,25 @@ class Sources:
         for span in self._spans(file):
             found.setdefault(span.name, []).append(span)
         return found
+
+
+_HANDED_ON = 3  # files that import a name from the next one
+_ABOVE = 5  # folders in which a package of that name may lie
+_NO_PROJECT = ("torch", "numpy", "pandas", "scipy", "transformers", *sys.stdlib_module_names)
+
+
+@lru_cache(maxsize=1024)
+def _file_of(file: str, level: int, module: tuple[str, ...]) -> str | None:
+    """The file of a module that a file imports, beside it or above it; None of what lies elsewhere."""
+    folders = [*Path(file).parents]
+    if not level and (not module or module[0] in _NO_PROJECT):
+        return None
+    roots = folders[level - 1 : level] if level else folders[:_ABOVE]
+    for root in roots:
+        for path in (root.joinpath(*module).with_suffix(".py"), root.joinpath(*module, "__init__.py")):
+            if (module or path.name == "__init__.py") and path.is_file():
+                return str(path)
+    return None
 
 
 def _mark(function: ast.FunctionDef, names: Mapping[str, str]) -> None:
