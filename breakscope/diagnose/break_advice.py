@@ -39,6 +39,7 @@ _BY_TEST = (
     "pairs",
     "steered",
     "dropped",
+    "whole",
     "best",
     "extreme",
     "backtrace",
@@ -289,6 +290,9 @@ def _of_record(code: str, cause: Reason, said: str, site: Site) -> str | None:
 
 def _of_seen(code: str, site: Site) -> str | None:
     """What was observed of the names decides, whatever the line looks like."""
+    if code in ("BS101", "BS102", "BS110", "BS111") and site.seen.arrayed is not None:
+        name, line = site.seen.arrayed
+        return break_words.ARRAYED.format(name=name, line=line)
     if code in ("BS101", "BS102") and site.seen.numpy is not None:
         name, kind = site.seen.numpy
         read = re.fullmatch(rf"(float|int)\({re.escape(name)}\)", site.expression)

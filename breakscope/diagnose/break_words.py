@@ -120,6 +120,10 @@ OF_ARRAY = (
     " the {read}() out; else make a list of Python's numbers before the compiled call, .tolist(), and pass"
     " that."
 )
+ARRAYED = (
+    "`{name}` is an array that numpy makes of Python's numbers in line {line}, and Dynamo traces it as a"
+    " tensor: leave numpy out there, and take the numbers as they are."
+)
 WRITTEN_CELLS = (
     "What the mask selects says where to write{in_it}, and how many places that are depends on data: return"
     " mask and indices and write in the caller, in front of what goes on, or set"
@@ -644,6 +648,10 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ("BS101", "dropped"): (
         "The branch only takes out what a mask leaves out: drop it and keep all, and mask in what follows, by"
         " torch.where, by weights of 0 and 1, or by targets of -100 (ignore_index)."
+    ),
+    ("BS101", "whole"): (
+        "The branch only spares a selection that keeps all: drop it, and what follows gives the same. What"
+        " the mask selects there breaks by itself, and its finding says what to do."
     ),
     ("BS105", "distinct"): (
         "Only how many different values there are is asked: of whole numbers below a known n,"

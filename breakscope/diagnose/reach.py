@@ -467,6 +467,7 @@ def seen(sources: Sources, file: str, position: Position | None, use: Use) -> Se
         left_out=_left_out(around),
         packed=_is_packed(around),
         is_computed=_is_computed(around),
+        arrayed=_arrayed(around),
         loop_breaks=_has_loop_that_breaks(around),
     )
 
@@ -488,6 +489,25 @@ def _lists(node: ast.AST, turn: str) -> bool:
         case ast.Call(ast.Attribute(attr="append"), [given]):
             return ast.unparse(given) == turn
     return False
+
+
+def _arrayed(around: Sequence[ast.AST]) -> tuple[str, int] | None:
+    """A name in a statement that ``np.array`` made of Python's numbers, which are all that is taken of it."""
+    statement, function = uses.statement(around), uses.function(around)
+    if statement is None or function is None:
+        return None
+    for name in dict.fromkeys(node.id for node in walk(head_of(statement)) if isinstance(node, ast.Name)):
+        match values_of(name, around):
+            case [ast.Call(func, [of]) as call] if ast.unparse(func) in _MAKES_ARRAY:
+                parts = [use[-2] for use in uses.uses(function, name)]
+                takes = all(isinstance(one, ast.Subscript) and one.value is not None for one in parts)
+                known = isinstance(of, ast.Subscript | ast.Name | ast.Attribute | ast.Tuple | ast.List)
+                if takes and known and not (is_tensor(of, around) or is_array(of, around)):
+                    return name, call.lineno
+    return None
+
+
+_MAKES_ARRAY = ("np.array", "np.asarray", "numpy.array", "numpy.asarray")
 
 
 def _is_computed(around: Sequence[ast.AST]) -> bool:

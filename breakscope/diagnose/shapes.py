@@ -202,7 +202,7 @@ def _of_place(around: Sequence[ast.AST], code: str, callers: Sequence[Sequence[a
         return Use("choice", value)
     if (taking := _of_number_in_call(innermost)) is not None:
         return Use(taking, value, taker=value)
-    if _in_shrinking_loop(around):
+    if _in_shrinking_loop(around) or _in_greedy_loop(around):
         return Use("search", value)
     ends = becomes.ends(around, callers, is_number=code not in ("", "BS105"))
     if becomes.selects(innermost) and code in ("", "BS105"):
@@ -327,6 +327,23 @@ def _in_shrinking_loop(around: Sequence[ast.AST]) -> bool:
                 and becomes.selects(node.value)
             ):
                 return True
+    return False
+
+
+def _in_greedy_loop(around: Sequence[ast.AST]) -> bool:
+    """Whether a loop's turns mark what later ones ask for: ``if taken[i]: continue``, ``taken[i] = True``."""
+    for loop in (node for node in around if isinstance(node, ast.For)):
+        tests = [node.test for node in ast.walk(loop) if isinstance(node, ast.If)]
+        asked = {
+            ast.unparse(part.value)
+            for test in tests
+            for part in ast.walk(test)
+            if isinstance(part, ast.Subscript) and becomes.is_tensor(part.value, around)
+        }
+        for node in ast.walk(loop):
+            match node:
+                case ast.Assign([ast.Subscript(of)], ast.Constant()) if ast.unparse(of) in asked:
+                    return True
     return False
 
 

@@ -88,6 +88,7 @@ Shape = Literal[
     "grown",
     "first",
     "dropped",
+    "whole",
     "counted too",
     "steered",
     "pairs",
@@ -123,7 +124,8 @@ group ranked, group reduced: a loop selects group by group.
 books: a loop does nothing with the values but work of Python's own. cells: loops fill a table cell by cell.
 filter: a comprehension keeps items by it. left out: a turn that is left puts nothing into a list. pairs:
 loops hold each value against each other one. found: a loop returns a constant where a value says
-so. grown: it joins more to a tensor. dropped: it leaves out what a mask does not select. first: the
+so. grown: it joins more to a tensor. dropped: it leaves out what a mask does not
+select. whole: it returns early where a mask selects all. first: the
 first position is taken. counted too:
 it sets a tensor, and counts. steered: a loop that computes changes Python's own things where a value
 says so. distinct: how many
@@ -203,6 +205,7 @@ class Seen:
         side: what a side of its branch selects by a mask, what it selects from, the mask and the side.
         left_out: what its branch leaves rows out of, and the mask of those that it keeps.
         loop_breaks: whether the loop that runs over it breaks the graph itself, or makes a list of its turns.
+        arrayed: a name in its statement that numpy made an array of Python's numbers, and the line.
         is_computed: whether its test holds something against a tensor that its function computes.
     """
 
@@ -216,5 +219,6 @@ class Seen:
     side: tuple[str, str, str, str] | None = None
     left_out: tuple[str, str] | None = None
     is_computed: bool = False
+    arrayed: tuple[str, int] | None = None
     loop_breaks: bool = False
     packed: bool = False

@@ -168,8 +168,8 @@ def _way_out(statement: ast.stmt | None, around: Sequence[ast.AST]) -> Shape | N
         return _of_last(last, body)
     if isinstance(statement, ast.If) and (left_out := _leaves_out(statement, around)):
         return left_out
-    if isinstance(statement, ast.If) and _spares(statement):
-        return _spared(statement, statement.body)
+    if isinstance(statement, ast.If) and (spared := _spares_any(statement, around)):
+        return spared
     # A side of a choice is no test of it.
     asked = [one for one, after in pairwise(around) if getattr(one, "test", None) is after]
     empties = any(map(_leaves_or_empties, body)) or any(map(_chooses_none, asked))
@@ -234,6 +234,12 @@ def _makes_optional(statement: ast.If, around: Sequence[ast.AST]) -> bool:
         empty = empty | set(uses.targets(node)) if is_none else empty - set(uses.targets(node))
     made = {name for one in statement.body for name in uses.targets(one)}
     return bool(made & empty)
+
+
+def _spares_any(statement: ast.If, around: Sequence[ast.AST]) -> Shape | None:
+    if _keeps_all(statement, around):
+        return "whole"
+    return _spared(statement, statement.body) if _spares(statement) else None
 
 
 def _spared(statement: ast.If, body: Sequence[ast.stmt]) -> Shape:
@@ -636,6 +642,41 @@ def asked_mask(test: ast.expr) -> tuple[str, bool] | None:
         ):
             return ast.unparse(of), False
     return None
+
+
+def _keeps_all(statement: ast.If, around: Sequence[ast.AST]) -> bool:
+    """Whether ``if m.all(): return x`` only spares ``x[m]``, which the function returns behind it."""
+    match _without_read(statement.test), statement.body, statement.orelse:
+        case (ast.Call(ast.Attribute(of, "all"), []), [ast.Return(early)], []) if early is not None:
+            mask = ast.unparse(of)
+        case _:
+            return False
+    blocks = [block for one in around if isinstance(block := getattr(one, "body", None), list)]
+    after = next((block[block.index(statement) + 1 :] for block in blocks if statement in block), [])
+    left = {ast.unparse(early)}
+    for one in after:
+        match one:
+            case ast.Assign([ast.Name(name)], value) if name in left and _is_by_mask(value, name, mask):
+                continue
+            case ast.Return(value) if value is not None:
+                return ast.unparse(value) in left or any(_is_by_mask(value, name, mask) for name in left)
+            case _:
+                return False
+    return False
+
+
+def _is_by_mask(value: ast.expr, name: str, mask: str) -> bool:
+    """Whether it is what a mask selects of a name, and nothing else: ``x[m]``, ``x[:, m]``."""
+    match value:
+        case ast.Subscript(ast.Name(of), chosen):
+            parts = uses.index_parts(chosen)
+            others = [one for one in parts if ast.unparse(one) != mask]
+            return (
+                of == name
+                and len(others) == len(parts) - 1
+                and all(ast.unparse(one) == ":" for one in others)
+            )
+    return False
 
 
 def _spares(statement: ast.If) -> bool:

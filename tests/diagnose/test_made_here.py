@@ -58,6 +58,29 @@ def test_an_array_that_is_made_here_goes_with_its_break(scan: Scan) -> None:
     assert "[n // 2 for n in x.shape]" in str(coded(report, "BS102")[0].advice)
 
 
+PAIR = """
+    import numpy as np
+    import torch
+
+    index = {"a": (0, 1), "b": (1, 3)}
+
+    @torch.compile
+    def f(x):
+        i = np.array(index["b"])
+        return x[:, i[0] : i[1]]
+
+    f(torch.ones(2, 3))
+"""
+
+
+def test_an_array_of_pythons_numbers_is_left_out(scan: Scan) -> None:
+    (site,) = (one for one in scan(PAIR).findings if one.caused_by is None)
+    said = "`i` is an array that numpy makes of Python's numbers in line 9"
+    assert said in str(site.advice)
+    assert "leave numpy out there" in str(site.advice)
+    assert not scan(PAIR.replace('np.array(index["b"])', 'index["b"]')).findings
+
+
 PREDICTED = """
     import torch
 

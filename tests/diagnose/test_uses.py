@@ -319,6 +319,13 @@ SHAPES = (
     ("change", "at = torch.zeros(3)\nfor i in range(3):\n    if [[x[i] > 2]]:\n        at[best[i]] = y[i]"),
     ("plain", "for _ in self.experts:\n    counts = [[torch.bincount(idx)]]"),
     ("group reduced", "return torch.stack([ [[x[group == g]]].mean(0) for g in range(n)])"),
+    ("whole", "if [[keep.all()]]:\n    return x\nx = x[:, keep]\nreturn x"),
+    ("early", "if [[keep.all()]]:\n    return x\nx = x[:, keep] * 2\nreturn x"),
+    ("early", "if [[keep.all()]]:\n    return x\nx = x[:, other]\nreturn x"),
+    ("search", "for e in order:\n    a = int([[x[0, e]]])\n    if not x[a]:\n        continue\n    x[a] = False"),
+    ("looked up", "best, at = torch.max(s, dim=1)\ny = [[x[keep]]]\nreturn torch.stack([y[at, :]])"),
+    ("reduced", "y = [[x[keep]]]\nreturn y.sum() / len(y)"),
+    ("bound", "n = [[x.item()]]\nif not self.errs:\n    self.errs = [n]\nreturn min(2, n)"),
 )
 
 
