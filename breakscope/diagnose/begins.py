@@ -55,7 +55,7 @@ def arguments(around: _Way, callers: Sequence[_Way] = ()) -> tuple[str, ...]:
         return ()
     if not made_of or not callers:
         return tuple(sorted(made_of or ()))
-    given = [_given(name, around, callers[0]) for name in sorted(made_of)]
+    given = [handed(name, around, callers[0]) for name in sorted(made_of)]
     led = [arguments((*callers[0], one), callers[1:]) if one is not None else () for one in given]
     return tuple(dict.fromkeys(name for names in led for name in names)) if all(led) else ()
 
@@ -143,8 +143,8 @@ def _numbers(
             values = _values(name, function)
             if values:
                 return _numbers(values[0], way, callers, asked) if len(values) == 1 else None
-            given = _given(name, way, callers[0]) if values is not None and callers else None
-            return _numbers(given, callers[0], callers[1:], set()) if given is not None else None
+            held = handed(name, way, callers[0]) if values is not None and callers else None
+            return _numbers(held, callers[0], callers[1:], set()) if held is not None else None
     return None
 
 
@@ -264,7 +264,7 @@ def _may_be_before(value: ast.expr, way: _Way) -> bool:
     return value.lineno <= line or any(node is value for loop in loops for node in ast.walk(loop))
 
 
-def _given(name: str, around: _Way, caller: _Way) -> ast.expr | None:
+def handed(name: str, around: _Way, caller: _Way) -> ast.expr | None:
     """What a call gives for a parameter of the function around a place."""
     function = uses.function(around)
     call = caller[-1] if caller else None

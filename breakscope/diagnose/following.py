@@ -13,7 +13,7 @@ from breakscope.diagnose.collect import Collected
 from breakscope.diagnose.guard_paths import line_of_temporary, of_strides
 from breakscope.diagnose.guard_uses import Taken
 from breakscope.diagnose.handed import is_handed_on
-from breakscope.diagnose.origins import Origin, Size, in_proportion, may_come_of, origin, together
+from breakscope.diagnose.origins import Origin, Size, calling, in_proportion, may_come_of, origin, together
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.recompile_advice import (
     A_SECOND,
@@ -206,7 +206,8 @@ def _called_from(made: Sequence[Finding], again: Sequence[_Again], places: Place
 
 
 def _origin(found: Collected, cause: Cause, places: Places) -> Origin | None:
-    return origin(found, cause.failure.compile_id, cause.recompiles[0].compile_id, cause.guard, places)
+    first = cause.recompiles[0].compile_id
+    return origin(found, cause.failure.compile_id, first, cause.guard, places, cause.frame)
 
 
 _LOGGING = re.compile(r"[/\\]logging[/\\]\w+\.py$")
@@ -503,16 +504,6 @@ def _read_of_tensor(one: _Again, guard: Guard, sites: Sequence[Finding]) -> Find
     )
 
 
-def _calling(seen: Origin) -> list[tuple[str, int, str]]:
-    """The frames at work, innermost first; where one goes on behind its break, not the line that broke."""
-    inner = ("", *(name for _, _, name in seen.within))
-    return [
-        frame
-        for frame, before in zip(seen.within, inner, strict=False)
-        if not before.startswith(f"torch_dynamo_resume_in_{frame[2]}_at_")
-    ]
-
-
 def _hands_array(one: _Again, guard: Guard, sites: Sequence[Finding], places: Places) -> Finding | None:
     """The break that hands on an array that the function itself makes, of which no caller has anything."""
     if not guard.resumed or "___from_numpy(" not in guard.expression:
@@ -551,10 +542,11 @@ def _selections(one: _Again, guard: Guard, sites: Sequence[Finding], places: Pla
         return []
     explained = seen is not None and any(in_proportion(guard, [size]) for size in seen.sizes)
     within = [(place.file, local or place.line)]
-    within += [one[:2] for one in _calling(seen)] if seen is not None and not seen.direct else ()
+    within += [one[:2] for one in calling(seen.within)] if seen is not None and not seen.direct else ()
     # What a function is called with, or an object holds, no selection of its own has made.
     given = line is None and (not guard.resumed or "." in (guard.source or ""))
     own = places.sources.function_around(place.file, place.line)
+    lines = seen.made.lines if seen is not None and seen.made is not None else None
     for file, at in within:
         span = places.sources.function_around(file, at)
         if given and file == place.file and span == own:
@@ -565,6 +557,7 @@ def _selections(one: _Again, guard: Guard, sites: Sequence[Finding], places: Pla
             if (stands := _line_in(site, file, span, explained)) is not None
             and (stands <= at or at == place.line)
             and (line is None or stands == at or seen is None)
+            and (lines is None or (file, stands) in lines)
             and (span == own or is_handed_on(places.sources, file, stands, at))
         ]
         if made:  # that which gives it its name, or the last one before the line that hands it on
@@ -876,7 +869,7 @@ def _too(site: Finding, one: _Again, sites: Sequence[Finding], places: Places) -
     First a caller that is given up as a whole, then the function's own breaks, then those in a loop around
     the call, and behind the same calls.
     """
-    within = _calling(one.origin) if one.origin is not None else []
+    within = calling(one.origin.within) if one.origin is not None else []
     own = _function(one)
     calls = {(file, line) for file, line, _ in within}
 

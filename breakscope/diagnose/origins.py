@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from breakscope.diagnose import made_of
 from breakscope.diagnose.arguments import leaves
-from breakscope.diagnose.collect import Collected, Event
+from breakscope.diagnose.collect import Collected, Event, FrameRef
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.records import RawFrame
 from breakscope.diagnose.uses import uses
@@ -34,6 +35,7 @@ class Size:
         named: whether that is what the caller calls it, so that it can be marked there.
         tokens: whether it holds whole numbers under a name for text: indices are not padded.
         path: where it stands in the call: ``args[0]['ids']``.
+        parameter: the name of the argument in the function that is called.
     """
 
     argument: str
@@ -43,6 +45,7 @@ class Size:
     named: bool = True
     tokens: bool = False
     path: str = ""
+    parameter: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,8 @@ class Origin:
         equal: sizes that were as large as the first of ``sizes`` at the first call, and did not go with it.
         rivals: sizes that the guard's value can come of as well as of the first of ``sizes``.
         used: names that the scope of the call uses.
+        unrelated: arguments among ``values`` of which the guarded size is not made, as its source tells.
+        made: of what the guarded size is made by its source; None where that does not tell.
         alike: (name in the function, dimension) of arguments that changed as the first of ``sizes`` did.
     """
 
@@ -88,10 +93,28 @@ class Origin:
     used: frozenset[str] = frozenset()
     alike: tuple[tuple[str, int], ...] = ()
     earlier: str = ""
+    unrelated: frozenset[str] = frozenset()
+    made: made_of.Made | None = None
+
+    @property
+    def numbers(self) -> tuple[tuple[str, str, str], ...]:
+        """Those of ``values`` of which the guarded size may be made."""
+        return tuple(one for one in self.values if one[0] not in self.unrelated)
 
 
-def origin(found: Collected, old: str | None, new: str | None, guard: Guard, places: Places) -> Origin | None:
-    """What differed; None where the calls are not known, as in a trace."""
+def origin(
+    found: Collected,
+    old: str | None,
+    new: str | None,
+    guard: Guard,
+    places: Places,
+    frame: FrameRef | None = None,
+) -> Origin | None:
+    """What differed; None where the calls are not known, as in a trace.
+
+    Args:
+        frame: the function whose guard it is.
+    """
     first, second = (_signature(found, cid) for cid in (old, new))
     if first is None or second is None:
         return None
@@ -100,6 +123,7 @@ def origin(found: Collected, old: str | None, new: str | None, guard: Guard, pla
     guarded = _path_of(guard.source or "", second["origins"], after)
     sizes: list[Size] = []
     values: list[tuple[str, str, str]] = []
+    passed: list[str] = []
     for path, (kind, held) in after.items():
         was = before.get(path)
         if was is None or was == (kind, held):
@@ -112,12 +136,25 @@ def origin(found: Collected, old: str | None, new: str | None, guard: Guard, pla
                 pairs = (
                     enumerate(zip(*shapes, strict=True)) if _is_read(path, second["entry"], places) else ()
                 )
-                found_sizes = [Size(argument, d, a, b, named, tokens, path) for d, (a, b) in pairs if a != b]
+                own_name = names.parameter(path)
+                found_sizes = [
+                    Size(argument, d, a, b, named, tokens, path, own_name) for d, (a, b) in pairs if a != b
+                ]
                 # What is guarded may be an argument itself.
                 own = guarded == path
                 sizes = [*found_sizes, *sizes] if own else [*sizes, *found_sizes]
         elif not {"tensor", "object", "same"} & {kind, was[0]}:
             values.append((names.of(path)[0], str(was[1]), str(held)))
+            passed.append(names.parameter(path))
+    within = tuple((one["file"], one["line"], one["name"]) for one in second.get("within", ()))
+    made = None if guarded is not None or frame is None else _made(guard, frame, within, places)
+    unrelated: list[str] = []
+    if made is not None:
+        arguments = zip(values, passed, strict=True)
+        unrelated = [one for (one, *_), argument in arguments if argument not in made.arguments]
+        left = [size for size in sizes if size.parameter in made.arguments]
+        explains = left or made.kept or made.lines or len(unrelated) < len(values)
+        sizes = left if explains else sizes
     sizes.sort(key=lambda size: _likeness(size, guard), reverse=True)
     where, by, caller = _line_of_project(second, places)
     before_it = _line_of_project(first, places)[0]
@@ -135,7 +172,9 @@ def origin(found: Collected, old: str | None, new: str | None, guard: Guard, pla
         rivals=tuple(_rivals(sizes, guard)) if guarded is None else (),
         used=_used(second.get("caller"), places),
         alike=tuple(_alike(sizes, second["origins"])),
-        within=tuple((one["file"], one["line"], one["name"]) for one in second.get("within", ())),
+        within=within,
+        unrelated=frozenset(unrelated),
+        made=made,
         by=by,
         caller=caller,
         kept_static=any(
@@ -147,6 +186,38 @@ def origin(found: Collected, old: str | None, new: str | None, guard: Guard, pla
             dict.fromkeys(names.of(path)[0] for path, (kind, _) in after.items() if kind == "object")
         ),
     )
+
+
+_SIZED = ("size", "symbolic_shape", "stride", "int_value")
+_RESUMES = re.compile(r"torch_dynamo_resume_in_(?P<name>.+)_at_\d+$")
+
+
+def calling(
+    within: Sequence[tuple[str, int, str]], frame: FrameRef | None = None
+) -> list[tuple[str, int, str]]:
+    """The frames at work, innermost first; where one goes on behind its break, not the line that broke."""
+    own = f"torch_dynamo_resume_in_{frame.name}_at_" if frame is not None and frame.resumed else ""
+    inner = (own, *(name for _, _, name in within))
+    return [
+        one
+        for one, before in zip(within, inner, strict=False)
+        if not before.startswith(f"torch_dynamo_resume_in_{_unresumed(one[2])}_at_")
+    ]
+
+
+def _unresumed(name: str) -> str:
+    found = _RESUMES.match(name)
+    return found["name"] if found else name
+
+
+def _made(
+    guard: Guard, frame: FrameRef, within: Sequence[tuple[str, int, str]], places: Places
+) -> made_of.Made | None:
+    if guard.cause not in _SIZED or guard.source is None:
+        return None
+    dimension = guard.dimension if guard.cause in ("size", "symbolic_shape") else None
+    place = frame.file, frame.since or frame.line
+    return made_of.made_of(places.sources, guard.source, dimension, place, calling(within, frame))
 
 
 _HELD_BY = re.compile(r"(?:args\[(?P<at>\d+)\]|kwargs\['(?P<name>\w+)'\])\.(?P<attribute>\w+)")
@@ -372,6 +443,15 @@ class _Names:
         if given is not None and _is_variable(given):
             return ast.unparse(given) + rest, True
         return parameter + rest, False
+
+    def parameter(self, path: str) -> str:
+        """The name of the argument that a path begins with, in the function that is called."""
+        kind, _, rest = path.partition("[")
+        key = rest.partition("]")[0]
+        if kind == "kwargs":
+            return str(ast.literal_eval(key))
+        number = int(key)
+        return self._parameters[number] if number < len(self._parameters) else f"argument {number + 1}"
 
     def _positional(self, number: int) -> tuple[str, ast.expr | None]:
         given = [] if self._call is None else self._call.args

@@ -228,6 +228,8 @@ def of_generation(origin: Origin) -> str:
 
 def _of_no_size(guard: Guard, origin: Origin) -> str | None:
     """Of a size that no argument's follows: of an object's own tensor, or of what data gives."""
+    if origin.sizes and origin.made is not None and origin.made.is_of_arguments and not origin.numbers:
+        return None  # however it is computed
     follows = bool(origin.sizes) and _follows_one(guard, origin)
     if (guard.source or "").startswith("self.") and not follows:
         return (
@@ -263,9 +265,19 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
             f"{guard.source} is a cache, and its sizes follow the tokens: after the second size torch makes"
             f" the dimension dynamic. {_static_cache(guard, origin)} saves this compile"
         )
+    if number := _very_number(guard, origin):
+        return _decided_by_value(guard, origin, number, does)
     if (said := _of_no_size(guard, origin)) is not None:
         return _of_one(guard) if _is_apart_from_dynamic(guard) else said
     return _decided(guard, origin, does) if origin.sizes else _of_none(guard, origin, does)
+
+
+def _very_number(guard: Guard, origin: Origin) -> tuple[str, str, str] | None:
+    """The number of the call that had the very values of a size, where no size of the call had them."""
+    came = guard.expected, guard.actual
+    if origin.made is None or origin.same_call or any((str(s.old), str(s.new)) == came for s in origin.sizes):
+        return None
+    return next((one for one in origin.numbers if one[1:] == came), None)
 
 
 def _of_none(guard: Guard, origin: Origin, does: Taken) -> str:
@@ -274,7 +286,7 @@ def _of_none(guard: Guard, origin: Origin, does: Taken) -> str:
         return said
     if origin.same_call:
         return _several_times(guard, origin)
-    numbers = [one for one in origin.values if _kind(one[1]) == _kind(one[2]) == "int"]
+    numbers = [one for one in origin.numbers if _kind(one[1]) == _kind(one[2]) == "int"]
     if numbers := [one for one in numbers if _may_follow(guard, one)]:
         return _decided_by_value(guard, origin, numbers[0], does)
     if _is_apart_from_dynamic(guard):
@@ -333,7 +345,7 @@ def _by_caller(guard: Guard, origin: Origin, does: Taken) -> str | None:
 
 def _of_numbers(origin: Origin) -> str:
     """What ints of the call a size may be made of, as by a slice that is shorter at the end."""
-    names = [name for name, *both in origin.values if set(map(_kind, both)) == {"int"}]
+    names = [name for name, *both in origin.numbers if set(map(_kind, both)) == {"int"}]
     return f"a number that is passed ({listed(names[:_SEVERAL])}), from " if names else ""
 
 

@@ -268,7 +268,7 @@ _WRAPPED = (
 def _advice(found: Collected, cause: Cause, places: Places) -> str:
     """What to do, led back to the outermost calls: of its first recompile, and of what did not fit."""
     first = (cause.recompiles or cause.refused)[0]
-    seen = origin(found, cause.failure.compile_id, first.compile_id, cause.guard, places)
+    seen = origin(found, cause.failure.compile_id, first.compile_id, cause.guard, places, cause.frame)
     does = what_it_does(cause, places, seen)
     times = len(cause.recompiles) + len(cause.refused)
     said = advice(cause.guard, seen, times, does, side=_side(cause))

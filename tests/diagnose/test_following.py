@@ -889,8 +889,7 @@ def test_a_size_is_not_led_to_a_selection_that_is_not_handed_on(scan: Scan) -> N
 @torch
 def test_a_size_that_may_come_of_two_that_changed_alike_names_both(scan: Scan) -> None:
     """What is behind the break is a frame longer than ``mel``, and a word shorter than ``text``."""
-    report = scan(
-        """
+    source = """
         import torch
 
         class Layer(torch.nn.Module):
@@ -906,19 +905,22 @@ def test_a_size_that_may_come_of_two_that_changed_alike_names_both(scan: Scan) -
 
             def forward(self, text, mel):
                 start = torch.zeros(mel.shape[0], 1)
-                return self.layer(torch.cat([start, mel], 1)).mean() + text.mean()
+                return self.layer(torch.cat([start, mel, text[:, :0]], 1)).mean() + text.mean()
 
         net = torch.compile(Net())
         for words, frames in ((11, 9), (12, 10)):
             net(torch.randn(2, words), torch.randn(2, frames))
-        """
-    )
+    """
+    report = scan(source)
     (frames,) = (one for one in coded(report, "BS201") if one.guard.source == "frames")
     assert (frames.guard.expected, frames.guard.actual) == ("10", "11")
     said = str(frames.advice)
     assert "dimension 1 of text (or 1 of mel, which changed too)" in said or (
         "dimension 1 of mel (or 1 of text, which changed too)" in said
     )
+    of_one = scan(source.replace(", text[:, :0]", ""))
+    (frames,) = (one for one in coded(of_one, "BS201") if one.guard.source == "frames")
+    assert "follows dimension 1 of mel, of the call" in str(frames.advice)  # by its source
     (words,) = (one for one in coded(report, "BS201") if one.guard.source == "text")
     assert words.caused_by is None
 

@@ -322,7 +322,10 @@ SHAPES = (
     ("whole", "if [[keep.all()]]:\n    return x\nx = x[:, keep]\nreturn x"),
     ("early", "if [[keep.all()]]:\n    return x\nx = x[:, keep] * 2\nreturn x"),
     ("early", "if [[keep.all()]]:\n    return x\nx = x[:, other]\nreturn x"),
-    ("search", "for e in order:\n    a = int([[x[0, e]]])\n    if not x[a]:\n        continue\n    x[a] = False"),
+    (
+        "search",
+        "for e in order:\n    a = int([[x[0, e]]])\n    if not x[a]:\n        continue\n    x[a] = False",
+    ),
     ("looked up", "best, at = torch.max(s, dim=1)\ny = [[x[keep]]]\nreturn torch.stack([y[at, :]])"),
     ("reduced", "y = [[x[keep]]]\nreturn y.sum() / len(y)"),
     ("bound", "n = [[x.item()]]\nif not self.errs:\n    self.errs = [n]\nreturn min(2, n)"),

@@ -1,0 +1,366 @@
+"""Of which arguments and lines the size of a value is made, by the source alone.
+
+Values alone tell little: of two sizes that grew at one call either may explain a third one, and so may a
+selection. What the source of a name leads to says which of them can.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from breakscope.diagnose import begins, kinds, uses
+from breakscope.diagnose.becomes import is_mask_made, is_tensor
+from breakscope.project.sources import Sources
+from breakscope.source.names import name_parts
+
+_NO_SIZE = ("device", "dtype", "layout", "requires_grad", "ndim", "is_cuda", "training", "itemsize")
+# What has the sizes that it is given as numbers, whatever it is called on.
+_MAKES = re.compile(
+    r"(new_(zeros|ones|empty|full|tensor)|zeros|ones|empty|full|rand|randn|randint|arange|eye)$"
+)
+# What gives for each element one, so that a dimension stays what it was.
+_EACH = re.compile(
+    r"(relu|gelu|silu|elu|tanh|sigmoid|exp|log|sqrt|rsqrt|abs|neg|float|double|half|long|int|bool|to|type|type_as"
+    r"|contiguous|detach|clone|masked_fill|clamp|clip|where|dropout|softmax|log_softmax|pow|add|sub|mul|div|round"
+    r"|\w+_like|copy|cpu|cuda|requires_grad_|zero_|fill_|square|sin|cos)$"
+)
+_LIBRARIES = ("torch", "F", "np", "numpy", "nn", "math", "functional")
+_SELECTS = ("nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "flatnonzero", "bincount")
+_Way = Sequence[ast.AST]
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What the size of a value comes of.
+
+    Attributes:
+        arguments: parameters of the outermost function; lines: (file, line) of what selects by data, reads a
+            number of data, or is a call that may do so.
+        kept: whether what an object keeps takes part.
+        data: whether something on the way surely has its size from data.
+    """
+
+    arguments: frozenset[str] = frozenset()
+    lines: frozenset[tuple[str, int]] = frozenset()
+    kept: bool = False
+    data: bool = False
+
+    @property
+    def is_of_arguments(self) -> bool:
+        """Whether nothing but the arguments decides it."""
+        return bool(self.arguments) and not (self.lines or self.kept or self.data)
+
+    def __or__(self, other: Made) -> Made:
+        return Made(
+            self.arguments | other.arguments,
+            self.lines | other.lines,
+            self.kept or other.kept,
+            self.data or other.data,
+        )
+
+
+_NOTHING = Made()
+
+
+def made_of(
+    sources: Sources,
+    source: str,
+    dimension: int | None,
+    place: tuple[str, int],
+    calls: Sequence[tuple[str, int, str]],
+) -> Made | None:
+    """What a guarded size comes of; None where the source does not tell.
+
+    Args:
+        source: what is guarded, ``h`` or ``value from line 7``; place: where its function stands at work.
+        calls: (file, line, function) of the calls that lead there, the innermost first; the last one is in
+            the outermost function.
+    """
+    file, line = place
+    way = _way(sources, file, line)
+    if way is None:
+        return None
+    temporary = re.search(r"from line (\d+)$", source)
+    name = re.match(r"(?!self\b)[A-Za-z_]\w*(\[\d+\])?", source)
+    reader = _Reader(file, way, line)
+    if temporary is not None:
+        found = reader.of_line(int(temporary[1]), dimension)
+    elif name is not None:
+        found = reader.of_name(name[0], dimension if source == name[0] else None)
+    else:
+        return None
+    return None if found is None else _outwards(sources, found, way[-1], calls)
+
+
+def _outwards(
+    sources: Sources, found: Made, function: ast.AST, calls: Sequence[tuple[str, int, str]]
+) -> Made | None:
+    """The same in the arguments of the outermost function, through the calls that lead to a function."""
+    for file, line, _ in calls:
+        way = _way(sources, file, line)
+        if way is None:
+            return None
+        reader = _Reader(file, way, line)
+        outer = Made(lines=found.lines, kept=found.kept, data=found.data)
+        for name in found.arguments:
+            given = reader.given(name, function, line)
+            if given is None:
+                return None
+            outer |= given
+        found, function = outer, way[-1]
+    return found
+
+
+def _way(sources: Sources, file: str, line: int) -> list[ast.AST] | None:
+    """The nodes around a function that holds a line, itself last."""
+    around = sources.around_line(file, line)
+    ends = [at for at, node in enumerate(around) if isinstance(node, ast.FunctionDef)]
+    if not ends:
+        span = sources.function_around(file, line)
+        text = "" if span is None else sources.line(file, span.line) or ""
+        around = (
+            []
+            if span is None
+            else sources.around(file, (span.line, len(text) - len(text.lstrip()), span.last, 0))
+        )
+        ends = [at for at, node in enumerate(around) if isinstance(node, ast.FunctionDef)]
+    return around[: ends[-1] + 1] if ends else None
+
+
+@dataclass
+class _Reader:
+    """One function, of which names are asked.
+
+    Attributes:
+        line: where it is at work; asked: names that are being asked, which ends circles.
+    """
+
+    file: str
+    way: _Way
+    line: int
+    asked: set[str] = field(default_factory=set)
+
+    @property
+    def function(self) -> ast.FunctionDef:
+        own = self.way[-1]
+        assert isinstance(own, ast.FunctionDef)
+        return own
+
+    def of_line(self, line: int, dimension: int | None) -> Made | None:
+        """What a value that a statement holds at a break on its line may come of."""
+        around = [
+            node
+            for node in ast.walk(self.function)
+            if isinstance(node, ast.stmt)
+            and not isinstance(node, ast.FunctionDef)
+            and node.lineno <= line <= (node.end_lineno or node.lineno)
+        ]
+        if not around:
+            return None
+        statement = max(around, key=lambda node: node.lineno)
+        whole = getattr(statement, "value", None)
+        if isinstance(whole, ast.expr):
+            return self.of(whole, dimension)
+        head = getattr(statement, "iter", None) or getattr(statement, "test", None)
+        return self.of(head, None) if isinstance(head, ast.expr) else None
+
+    def of_name(self, name: str, dimension: int | None) -> Made | None:
+        """What a name may hold; None of one that is neither given here nor passed.
+
+        One of the further arguments, ``given[1]`` of ``*given``, is a name of its own.
+        """
+        if name in self.asked:
+            return _NOTHING
+        whole, _, item = name.partition("[")
+        if item:
+            varied = self.function.args.vararg
+            is_one = varied is not None and varied.arg == whole and not [*self._values(whole)]
+            return Made(frozenset({name})) if is_one else self.of_name(whole, None)
+        self.asked.add(name)
+        values = list(self._values(name))
+        passed = name in {arg.arg for arg in ast.walk(self.function.args) if isinstance(arg, ast.arg)}
+        found = Made(frozenset({name})) if passed else _NOTHING
+        for value in values:
+            # One name may hold several things, one after the other: what is above it counts as well.
+            found |= self.of(value, dimension)
+        self.asked.discard(name)
+        return found if values or passed else None
+
+    def _values(self, name: str) -> Iterable[ast.expr]:
+        for node in ast.walk(self.function):
+            match node:
+                case ast.Assign(targets=targets, value=value):
+                    if isinstance(value, ast.Tuple) and (own := uses.given(node, name)) is not None:
+                        yield own
+                    elif any(_sets(target, name) for target in targets):
+                        yield value
+                case (
+                    ast.AnnAssign(target, _, value)
+                    | ast.AugAssign(target, _, value)
+                    | ast.NamedExpr(target, value)
+                ):
+                    if value is not None and _sets(target, name):
+                        yield value
+                case ast.For(target, value) | ast.comprehension(target, value) | ast.withitem(value, target):
+                    if target is not None and _sets(target, name):
+                        yield value
+                case ast.Expr(ast.Call(ast.Attribute(ast.Name(holder), method), given)):
+                    if holder == name and uses.KEEPS.match(method):
+                        yield from given
+
+    def of(self, node: ast.expr, dimension: int | None) -> Made:
+        """What the size of an expression comes of; of a number, what that is made of."""
+        match node:
+            case ast.Constant() | ast.JoinedStr() | ast.Lambda():
+                return _NOTHING
+            case ast.Name(name):
+                return self.of_name(name, dimension) or _NOTHING
+            case ast.Attribute(value, "shape"):
+                return self.of(value, None)
+            case ast.Attribute(_, attr) if attr in _NO_SIZE:
+                return _NOTHING
+            case ast.Attribute(ast.Name("self")):
+                return Made(kept=True)
+            case ast.Attribute(value):
+                return self.of(value, None)
+            case ast.Subscript():
+                return self._of_index(node, dimension)
+            case ast.Call():
+                return self._of_call(node, dimension)
+        parts = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
+        loops = [part.iter for part in getattr(node, "generators", ())]
+        is_each = isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare | ast.IfExp)
+        return self._all([*parts, *loops], dimension if is_each else None)
+
+    def _all(self, nodes: Iterable[ast.expr], dimension: int | None) -> Made:
+        found = _NOTHING
+        for node in nodes:
+            found |= self.of(node, dimension)
+        return found
+
+    def _here(self, node: ast.expr, *, data: bool = True) -> Made:
+        lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+        return Made(lines=frozenset((self.file, line) for line in lines), data=data)
+
+    def _of_index(self, node: ast.Subscript, dimension: int | None) -> Made:
+        parts = uses.index_parts(node.slice)
+        match node:
+            case ast.Subscript(ast.Attribute(of, "shape"), ast.Constant(int(at))):
+                return self.of(of, at if at >= 0 else None)
+        bounds = [end for one in parts if isinstance(one, ast.Slice) for end in (one.lower, one.upper) if end]
+        found = self._all(bounds, None)
+        chosen = [one for one in parts if not isinstance(one, ast.Slice | ast.Constant | ast.UnaryOp)]
+        for part in chosen:
+            if self._is_number(part):
+                continue
+            if self._may_select(part):
+                found |= self._here(node)
+                if dimension is not None and parts.index(part) == dimension:
+                    return found  # which is what was selected, however large the rest is
+            else:
+                found |= self.of(part, None)
+        inside = (
+            dimension if chosen == [] and not any(isinstance(one, ast.Constant) for one in parts) else None
+        )
+        return found | self.of(node.value, inside)
+
+    def _is_number(self, part: ast.expr) -> bool:
+        seen = kinds.of(part, self.way) if isinstance(part, ast.Name | ast.Attribute) else None
+        return seen in ("int", "str") or (isinstance(part, ast.Name) and part.id in self._turns())
+
+    def _turns(self) -> set[str]:
+        loops = (node for node in ast.walk(self.function) if isinstance(node, ast.For))
+        ranges = [
+            one
+            for one in loops
+            if isinstance(one.iter, ast.Call) and uses.called(one.iter) in ("range", "enumerate")
+        ]
+        return {part.id for one in ranges for part in ast.walk(one.target) if isinstance(part, ast.Name)}
+
+    def _may_select(self, part: ast.expr) -> bool:
+        """Whether an index selects by data: a mask, or positions of one."""
+        seen = kinds.of(part, self.way) if isinstance(part, ast.Name | ast.Attribute) else None
+        if seen is not None:
+            return seen.startswith(("tensor bool", "tensor uint8")) or (
+                seen.startswith("tensor") and self._is_found(part)
+            )
+        return isinstance(part, ast.Name) or is_mask_made(part, self.way) or not self._is_ranked(part)
+
+    def _is_found(self, part: ast.expr) -> bool:
+        made = self.of(part, None)
+        return made.data
+
+    def _is_ranked(self, part: ast.expr) -> bool:
+        called = {uses.called(node) for node in ast.walk(part) if isinstance(node, ast.Call)}
+        return bool(called & {"argmax", "argmin", "topk", "argsort", "arange", "randperm", "sort"})
+
+    def _of_call(self, node: ast.Call, dimension: int | None) -> Made:
+        name, func = uses.called(node), node.func
+        given = [*node.args, *(one.value for one in node.keywords if one.arg not in ("device", "dtype"))]
+        owner = func.value if isinstance(func, ast.Attribute) else None
+        of_library = owner is not None and name_parts(owner)[:1] in [[one] for one in _LIBRARIES]
+        if name in ("item", "tolist") or (name in ("int", "float", "bool") and owner is None):
+            asked = owner if owner is not None else next(iter(node.args), None)
+            of_data = name in ("item", "tolist") or (asked is not None and is_tensor(asked, self.way))
+            return self._here(node) if of_data else self._all(given, None)
+        if name == "len" and node.args:
+            return self.of(node.args[0], 0)
+        if name in ("size", "numel") and owner is not None and not of_library:
+            at = node.args[0] if node.args else None
+            which = at.value if isinstance(at, ast.Constant) and isinstance(at.value, int) else None
+            return self.of(owner, which if which is not None and which >= 0 else None)
+        if name in _SELECTS or (name == "where" and len(node.args) == 1):
+            return self._here(node)
+        if _MAKES.match(name):
+            return self._all(given, None)
+        if name in ("randn_like", "zeros_like", "ones_like", "empty_like", "full_like", "rand_like"):
+            return self.of(node.args[0], dimension) if node.args else _NOTHING
+        inside = dimension if _EACH.match(name) else None
+        parts = given if owner is None or of_library else [owner, *given]
+        own = ast.unparse(func).startswith("self.") and isinstance(owner, ast.Name)
+        found = self._all(given if own else parts, inside)
+        # What a function of one's own does inside is not looked at: it may select.
+        known = of_library or (owner is not None and not own and is_tensor(owner, self.way))
+        return found if known else found | self._here(node, data=False)
+
+    def given(self, name: str, function: ast.AST, line: int) -> Made | None:
+        """What a call on a line gives for a parameter of a function; else all that it gives."""
+        calls = [
+            node
+            for node in ast.walk(self.function)
+            if isinstance(node, ast.Call) and node.lineno <= line <= (node.end_lineno or node.lineno)
+        ]
+        own = getattr(function, "name", "")
+        named = [call for call in calls if uses.called(call) == own]
+        if len(named) == 1 and isinstance(function, ast.FunctionDef):
+            part = _further(name, function, named[0]) or begins.handed(name, [function], [named[0]])
+            if part is not None:
+                return self.of(part, None)
+        if not calls:
+            return None
+        parts = [part for call in calls for part in (*call.args, *(one.value for one in call.keywords))]
+        found = self._all(parts, None)
+        return found | Made(kept=found == _NOTHING)
+
+
+def _further(name: str, function: ast.FunctionDef, call: ast.Call) -> ast.expr | None:
+    """What a call gives for one of the further arguments of a function: for ``given[1]`` of ``*given``."""
+    found = re.fullmatch(r"\w+\[(\d+)\]", name)
+    names = [arg.arg for arg in function.args.args if arg.arg not in ("self", "cls")]
+    at = len(names) + int(found[1]) if found else len(call.args)
+    plain = not any(isinstance(one, ast.Starred) for one in call.args)
+    return call.args[at] if plain and at < len(call.args) else None
+
+
+def _sets(target: ast.expr, name: str) -> bool:
+    match target:
+        case ast.Name(own):
+            return own == name
+        case ast.Tuple(parts) | ast.List(parts):
+            return any(_sets(part, name) for part in parts)
+        case ast.Starred(part):
+            return _sets(part, name)
+    return False
