@@ -214,7 +214,7 @@ def ends_of(way: Sequence[ast.AST], name: str, *, slot: int | None = None) -> li
 
 def handed_on(call: ast.Call, given: ast.AST, way: Sequence[ast.AST]) -> tuple[ast.FunctionDef, str] | None:
     """The function, here or in a file that this one imports, that a call gives something; its parameter."""
-    function = _defined(call, way)
+    function = defined(call, way)
     name = None if function is None else _parameter(function, call, given)
     return None if function is None or name is None else (function, name)
 
@@ -446,7 +446,7 @@ class _Follow:
         if name in ("len", "isinstance", "type") and not is_selection:
             return None  # asks for no value
         kind = _kind_of_text(call, way)
-        if kind is None and _defined(call, way) is None:  # a function of one's own is read, whatever its name
+        if kind is None and defined(call, way) is None:  # a function of one's own is read, whatever its name
             kind = (
                 _kind_of_selection(call, name, of, held)
                 if is_selection
@@ -1285,7 +1285,7 @@ def _reads_as_tensor(node: ast.AST | None, way: Sequence[ast.AST], asked: set[st
             of = ast.unparse(func)
             if of.startswith(("torch.", "F.")):
                 return True
-            if of.startswith("self.") and "(" not in of and _defined(node, way) is None:
+            if of.startswith("self.") and "(" not in of and defined(node, way) is None:
                 return any(is_tensor(one, way, asked) for one in node.args)  # a module
             if _OF_NUMBERS.search(of) or not isinstance(func, ast.Attribute):
                 return False
@@ -1338,7 +1338,7 @@ def is_array(node: ast.AST | None, way: Sequence[ast.AST], depth: int = 0) -> bo
     return False
 
 
-def _defined(call: ast.Call, way: Sequence[ast.AST]) -> ast.FunctionDef | None:
+def defined(call: ast.Call, way: Sequence[ast.AST]) -> ast.FunctionDef | None:
     """The function that a call names: by its name, as a method of self, or ``Fn.apply``.
 
     Of a module that an object keeps, ``self.head(x)``, it is the ``forward`` of the module's class. What is

@@ -191,6 +191,8 @@ def _of_site(
         own_loop = own_loop and "zero_grad" not in whole
         way_out = _of_body(site) if own_loop and not is_said and not _INNER.search(function or "") else ""
         besides = _besides(site) if own_loop and "in place of the loop" not in whole else ""
+        if way_out and site.use.searched:
+            return f"{whole}. Until then {until_then}. {break_words.SEARCHED}"
         return f"{whole}. Until then {until_then}{way_out}.{besides}"
     return _of_cause(code, cause, site)
 
@@ -312,6 +314,10 @@ def _of_seen(code: str, site: Site) -> str | None:
         return break_words.PICKED[kind].format(of=name, where=where, back=words["back"], read=words["read"])
     if code == "BS116" and site.seen.packed:
         return break_words.PACKED_BOTH_WAYS if site.both_ways else break_words.PACKED
+    if code == "BS102" and site.of_array and site.expression.endswith(".tolist()"):
+        return break_words.LISTED_ARRAY.format(name=site.expression.removesuffix(".tolist()"))
+    if code == "BS102" and (bounds := checks.mixed_bounds(site.expression)):
+        return break_words.MIXED_BOUNDS.format(bounds=bounds)
     if code == "BS106" and site.seen.caught:
         return break_words.CAUGHT.format(line=site.seen.caught)
     if code == "BS105" and not site.on_arrays:
@@ -353,12 +359,8 @@ def _of_source(code: str, cause: Reason, said: str, site: Site) -> str:
         return words.format(rewritten=site.rewritten, **_words(site))
     if code == "BS102" and site.shape == "math":
         return source_advice.of_math(site.use.taker)
-    like = "BS101" if code in _OF_VALUES and site.shape in _BY_TEST else code
-    if (like, site.shape) in break_words.BY_SHAPE:
-        return break_words.BY_SHAPE[like, site.shape].format(**_words(site))
-    by_source = source_advice.advice(code, said, site.expression, site.statement, site.function)
-    if by_source is not None:
-        return by_source
+    if (found := _of_shape_or_call(code, said, site)) is not None:
+        return found
     if site.on_arrays and code in ("BS190", "BS191", "BS110", "BS111"):
         return break_words.ON_ARRAYS
     # Hints name functions that have nothing to do with this break ("e.g. `print`").
@@ -368,6 +370,17 @@ def _of_source(code: str, cause: Reason, said: str, site: Site) -> str:
     if code == catalog.GENERIC and cause.hints:
         return " ".join(cause.hints[0].split())
     return catalog.entry(code).fix
+
+
+def _of_shape_or_call(code: str, said: str, site: Site) -> str | None:
+    """What the value is for, or what is called; of what numpy is asked that, whatever follows of it."""
+    by_source = source_advice.advice(code, said, site.expression, site.statement, site.function)
+    of_numpy = code in ("BS110", "BS111") and site.expression.startswith(("np.", "numpy."))
+    like = "BS101" if code in _OF_VALUES and site.shape in _BY_TEST else code
+    by_shape = break_words.BY_SHAPE.get((like, site.shape))
+    if by_shape is None or (of_numpy and by_source is not None):
+        return by_source
+    return by_shape.format(**_words(site))
 
 
 def _of_symbols(code: str, said: str, site: Site) -> str | None:

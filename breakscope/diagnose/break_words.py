@@ -120,6 +120,18 @@ OF_ARRAY = (
     " the {read}() out; else make a list of Python's numbers before the compiled call, .tolist(), and pass"
     " that."
 )
+LISTED_ARRAY = (
+    "`{name}` comes out of numpy, which Dynamo traces as a tensor: return it, and call tolist() in the"
+    " caller; or keep a list of Python's numbers from the start."
+)
+SEARCHED = (
+    "But values steer this loop all over, as in NMS, so that no graph holds it: leave its function out of"
+    " what is compiled, and compile what comes before it."
+)
+MIXED_BOUNDS = (
+    "`{bounds}` has a number for one bound and a tensor for the other, which torch reads then: bound it in"
+    " two calls, clamp(min=…) and clamp(max=…), or take the bound from a shape, which is a number."
+)
 ARRAYED = (
     "`{name}` is an array that numpy makes of Python's numbers in line {line}, and Dynamo traces it as a"
     " tensor: leave numpy out there, and take the numbers as they are."

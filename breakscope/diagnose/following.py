@@ -13,7 +13,7 @@ from breakscope.diagnose.collect import Collected
 from breakscope.diagnose.guard_paths import line_of_temporary, of_strides
 from breakscope.diagnose.guard_uses import Taken
 from breakscope.diagnose.handed import is_handed_on
-from breakscope.diagnose.origins import Origin, Size, calling, in_proportion, may_come_of, origin, together
+from breakscope.diagnose.origins import Origin, Size, calling, in_proportion, may_come_of, together
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.recompile_advice import (
     A_SECOND,
@@ -25,7 +25,7 @@ from breakscope.diagnose.recompile_advice import (
     of_group,
     or_rival,
 )
-from breakscope.diagnose.recompiles import Cause, what_it_does
+from breakscope.diagnose.recompiles import Cause, origin_of, what_it_does
 from breakscope.diagnose.records import unresumed
 from breakscope.diagnose.statements import own_loops
 from breakscope.project.sources import Span
@@ -78,7 +78,7 @@ def linked(
     recompiles = [finding for finding in made if finding.kind == "recompile"]
     kept = [cause for cause in causes if cause.recompiles]
     again = [
-        _Again(finding, cause, _origin(found, cause, places))
+        _Again(finding, cause, origin_of(found, cause, places))
         for finding, cause in zip(recompiles, kept, strict=True)
     ]
     again = _by_layer(again)
@@ -203,11 +203,6 @@ def _called_from(made: Sequence[Finding], again: Sequence[_Again], places: Place
         return replace(finding, called_from=frame)
 
     return [with_line(finding) for finding in made]
-
-
-def _origin(found: Collected, cause: Cause, places: Places) -> Origin | None:
-    first = cause.recompiles[0].compile_id
-    return origin(found, cause.failure.compile_id, first, cause.guard, places, cause.frame)
 
 
 _LOGGING = re.compile(r"[/\\]logging[/\\]\w+\.py$")
@@ -436,6 +431,8 @@ def _read_at_breaks(again: Sequence[_Again], sites: Sequence[Finding], places: P
         file = one.finding.location.file
         site = None if line is None else next((site for site in sites if _breaks_at(site, file, line)), None)
         by_number = site is not None and guard is not None and _is_made_by_number(site, guard, one.origin)
+        made = None if one.origin is None else one.origin.made
+        by_number |= made is not None and made.data and not made.arguments
         if (sized and not by_number) or read is not None:
             continue
         if site is not None:
@@ -805,7 +802,8 @@ def _compiled_alone(again: Sequence[_Again], sites: Sequence[Finding], places: P
         seen, guard = one.origin, one.finding.guard
         if (_key(one) or ("handed on",))[0] not in ("handed on", "gradient"):
             continue  # a size or a mode of the call explains it
-        if seen is None or not seen.within or guard is None or not seen.same_call:
+        ranked = guard is not None and guard.cause == "rank" and seen is not None and not seen.direct
+        if seen is None or not seen.within or guard is None or not (seen.same_call or ranked):
             continue  # what differs from call to call is guarded without the break as well
         if _goes_on(one, guard, seen, places):
             continue
@@ -816,6 +814,7 @@ def _compiled_alone(again: Sequence[_Again], sites: Sequence[Finding], places: P
             if guard.cause == "requires_grad":
                 other = f"{guard.source} that needs a gradient, and one that needs none"
             runs = f"One call at {seen.where} runs {what} more than once, with {other}"
+            runs = runs if seen.same_call else f"{what} is run with {other}, as at {seen.where}"
             alone = f"Without that break{_too(site, one, sites, places)}"
             yield _follows(one.finding, site, f"{runs}. {alone} {what} is compiled as part of what calls it")
 

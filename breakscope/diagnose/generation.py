@@ -9,6 +9,7 @@ from dataclasses import replace
 from breakscope.diagnose.places import Places
 from breakscope.report.model import Finding, Frame
 
+_OF_THEM = re.compile(r"[/\\]transformers[/\\]")
 _FILES = re.compile(r"[/\\]transformers[/\\](generation[/\\]|models[/\\]\w+[/\\]generation_\w+\.py$)")
 _MODEL = ("forward", "__call__")
 
@@ -52,7 +53,9 @@ def led_back(made: Sequence[Finding], places: Places) -> list[Finding]:
 def _is_generate(frame: Frame) -> bool:
     if frame.owner != "library":
         return False
-    named = (frame.function or "").rpartition(".")[2] == "generate" and "transformers" in frame.file
+    named = (frame.function or "").rpartition(".")[2] == "generate" and _OF_THEM.search(
+        frame.file
+    ) is not None
     return named or _FILES.search(frame.file) is not None
 
 

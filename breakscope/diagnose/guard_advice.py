@@ -115,7 +115,11 @@ def _size(guard: Guard, name: str) -> str:
             " way, and .clone(memory_format=torch.contiguous_format) where it is made gives it one layout"
         )
     if guard.dimension is None:
-        return f"keep the sizes of {name} such that {guard.expected}, or take away the branch on them"
+        return (
+            f"keep the sizes of {name} such that {guard.expected}, or take away the branch on them; where the"
+            " code has none, an operation of torch's own asks for it, as a convolution may, and that is one"
+            " graph more, made once"
+        )
     if is_unnamed(name):
         return f"remove the graph break that the {name} crosses, so that its size is symbolic with the rest"
     if guard.cause == "symbolic_shape":

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import PurePath
 from typing import Literal
 
@@ -141,6 +142,12 @@ class Taken:
         return ""
 
     @property
+    def is_unsure(self) -> bool:
+        """Whether all that makes a constant of it stands in branches that ask for something else."""
+        takes = [end for end in self.ends if end.kind in _FIXES]
+        return bool(takes) and not self.as_number and all(map(_is_in_branch, takes))
+
+    @property
     def as_number(self) -> str:
         """What takes it as Python's number where a symbol would do for most; else empty."""
         return self.plain or self.listed or self.repeated
@@ -172,12 +179,20 @@ class Taken:
         lines: dict[str, list[str]] = {}
         for end in self.ends:
             line = f"{getattr(end.taker, 'lineno', 0)}{f' of {end.file}' * bool(end.file)}"
-            unsure = end.kind == "test" and (end.unsure or only_raises(uses.statement(end.way)))
+            raises = only_raises(statement := uses.statement(end.way)) or isinstance(statement, ast.Assert)
+            unsure = end.kind == "test" and (end.unsure or raises)
             if end.kind in kinds and not unsure and line not in lines.setdefault(_NEEDS[end.kind], []):
                 lines[_NEEDS[end.kind]].append(line)
         return ", ".join(
             f"{what} (line{'s' * (len(at) > 1)} {', '.join(at[:3])})" for what, at in lines.items()
         )
+
+
+def _is_in_branch(end: End) -> bool:
+    """Whether a branch, which may not be taken, is around where a value ends."""
+    function = uses.function(end.way)
+    inside = end.way[end.way.index(function) :] if function in end.way else end.way
+    return any(isinstance(one, ast.If) and one.test is not after for one, after in pairwise(inside))
 
 
 def taken(
@@ -447,7 +462,7 @@ def _ends(guard: Guard, way: Sequence[ast.AST], *, inlined: bool) -> Iterator[En
     if not isinstance(function, ast.FunctionDef) or guard.source is None:
         return
     if guard.cause in ("size", "symbolic_shape") and guard.dimension is not None:
-        names = [arg.arg for arg in function.args.args] if inlined else [guard.source]
+        names = [arg.arg for arg in function.args.args] if inlined else [_named(guard.source, function)]
         for name in names:
             yield from _ends_of_size(way, name, guard.dimension)
         return
@@ -455,6 +470,17 @@ def _ends(guard: Guard, way: Sequence[ast.AST], *, inlined: bool) -> Iterator[En
     attribute = {f"self.{last[1]}", last[1]} if last and inlined else set()
     for name in sorted({guard.source, *_properties(way, guard.source)} | attribute):
         yield from becomes.ends_of(way, name)
+
+
+def _named(source: str, function: ast.FunctionDef) -> str:
+    """The name that a line gives a temporary: ``h`` of ``value[0] from line 7``, for ``h, _ = rnn(x)``."""
+    found = re.fullmatch(r"value(?:\[(\d+)\])? from line (\d+)", source)
+    for node in ast.walk(function) if found else ():
+        if found and isinstance(node, ast.Assign) and node.lineno == int(found[2]):
+            targets = uses.targets(node)
+            at = int(found[1] or 0)
+            return targets[at] if at < len(targets) and (found[1] or len(targets) == 1) else source
+    return source
 
 
 def _ends_of_size(way: Sequence[ast.AST], name: str, dimension: int, depth: int = 0) -> Iterator[End]:

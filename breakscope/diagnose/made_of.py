@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from breakscope.diagnose import begins, kinds, uses
-from breakscope.diagnose.becomes import is_mask_made, is_tensor
+from breakscope.diagnose.becomes import defined, is_mask_made, is_tensor, outside_of
 from breakscope.project.sources import Sources
 from breakscope.source.names import name_parts
 
@@ -29,7 +29,9 @@ _EACH = re.compile(
 )
 _LIBRARIES = ("torch", "F", "np", "numpy", "nn", "math", "functional")
 _SELECTS = ("nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "flatnonzero", "bincount")
+_PACKS = ("pack_padded_sequence", "pack_sequence")
 _Way = Sequence[ast.AST]
+_DEEP = 3  # functions that call each other
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,8 @@ def made_of(
     name = re.match(r"(?!self\b)[A-Za-z_]\w*(\[\d+\])?", source)
     reader = _Reader(file, way, line)
     if temporary is not None:
-        found = reader.of_line(int(temporary[1]), dimension)
+        item = re.match(r"value\[(\d+)\]", source)
+        found = reader.of_line(int(temporary[1]), dimension, None if item is None else int(item[1]))
     elif name is not None:
         found = reader.of_name(name[0], dimension if source == name[0] else None)
     else:
@@ -136,12 +139,15 @@ class _Reader:
 
     Attributes:
         line: where it is at work; asked: names that are being asked, which ends circles.
+        depth: how many functions called each other; padded: above 0 where what was packed is padded again.
     """
 
     file: str
     way: _Way
     line: int
     asked: set[str] = field(default_factory=set)
+    depth: int = 0
+    padded: int = 0
 
     @property
     def function(self) -> ast.FunctionDef:
@@ -149,8 +155,8 @@ class _Reader:
         assert isinstance(own, ast.FunctionDef)
         return own
 
-    def of_line(self, line: int, dimension: int | None) -> Made | None:
-        """What a value that a statement holds at a break on its line may come of."""
+    def of_line(self, line: int, dimension: int | None, item: int | None = None) -> Made | None:
+        """What a value that a statement holds at a break on its line may come of; or one item of it."""
         around = [
             node
             for node in ast.walk(self.function)
@@ -162,6 +168,8 @@ class _Reader:
             return None
         statement = max(around, key=lambda node: node.lineno)
         whole = getattr(statement, "value", None)
+        if isinstance(whole, ast.Call) and item is not None:
+            return self._of_call(whole, None, item)
         if isinstance(whole, ast.expr):
             return self.of(whole, dimension)
         head = getattr(statement, "iter", None) or getattr(statement, "test", None)
@@ -174,8 +182,8 @@ class _Reader:
         """
         if name in self.asked:
             return _NOTHING
-        whole, _, item = name.partition("[")
-        if item:
+        whole, _, further = name.partition("[")
+        if further:
             varied = self.function.args.vararg
             is_one = varied is not None and varied.arg == whole and not [*self._values(whole)]
             return Made(frozenset({name})) if is_one else self.of_name(whole, None)
@@ -183,33 +191,39 @@ class _Reader:
         values = list(self._values(name))
         passed = name in {arg.arg for arg in ast.walk(self.function.args) if isinstance(arg, ast.arg)}
         found = Made(frozenset({name})) if passed else _NOTHING
-        for value in values:
+        for value, item in values:
             # One name may hold several things, one after the other: what is above it counts as well.
-            found |= self.of(value, dimension)
+            if item is not None and isinstance(value, ast.Call):
+                found |= self._of_call(value, dimension, item)
+            else:
+                found |= self.of(value, dimension)
         self.asked.discard(name)
         return found if values or passed else None
 
-    def _values(self, name: str) -> Iterable[ast.expr]:
+    def _values(self, name: str) -> Iterable[tuple[ast.expr, int | None]]:
+        """What a name is given, and which item of that."""
         for node in ast.walk(self.function):
             match node:
                 case ast.Assign(targets=targets, value=value):
                     if isinstance(value, ast.Tuple) and (own := uses.given(node, name)) is not None:
-                        yield own
+                        yield own, None
                     elif any(_sets(target, name) for target in targets):
-                        yield value
+                        parts = getattr(targets[0], "elts", [])
+                        at = next((at for at, part in enumerate(parts) if _sets(part, name)), None)
+                        yield value, at
                 case (
                     ast.AnnAssign(target, _, value)
                     | ast.AugAssign(target, _, value)
                     | ast.NamedExpr(target, value)
                 ):
                     if value is not None and _sets(target, name):
-                        yield value
+                        yield value, None
                 case ast.For(target, value) | ast.comprehension(target, value) | ast.withitem(value, target):
                     if target is not None and _sets(target, name):
-                        yield value
+                        yield value, None
                 case ast.Expr(ast.Call(ast.Attribute(ast.Name(holder), method), given)):
                     if holder == name and uses.KEEPS.match(method):
-                        yield from given
+                        yield from ((one, None) for one in given)
 
     def of(self, node: ast.expr, dimension: int | None) -> Made:
         """What the size of an expression comes of; of a number, what that is made of."""
@@ -297,7 +311,30 @@ class _Reader:
         called = {uses.called(node) for node in ast.walk(part) if isinstance(node, ast.Call)}
         return bool(called & {"argmax", "argmin", "topk", "argsort", "arange", "randperm", "sort"})
 
-    def _of_call(self, node: ast.Call, dimension: int | None) -> Made:
+    def _into(
+        self, function: ast.FunctionDef, call: ast.Call, dimension: int | None, item: int | None
+    ) -> Made:
+        """The same of what a function of one's own returns, in what the call gives it."""
+        outside = outside_of(function, self.way)
+        file = getattr(outside[0], "path", self.file)
+        inner = _Reader(file, (*outside, function), 1 << 30, depth=self.depth + 1)
+        found = _NOTHING
+        for node in ast.walk(function):
+            match node:
+                case ast.Return(ast.Tuple(parts)) if item is not None and item < len(parts):
+                    found |= inner.of(parts[item], dimension)
+                case ast.Return(value) if value is not None:
+                    found |= inner.of(value, dimension if item is None else None)
+        outer = Made(lines=found.lines, kept=found.kept, data=found.data)
+        for name in found.arguments - {"self", "cls"}:
+            part = _further(name, function, call) or begins.handed(name, [function], [call])
+            outer |= _NOTHING if part is None else self.of(part, None)
+        return outer | self._here(call, data=False) if found.lines else outer
+
+    def _of_call(self, node: ast.Call, dimension: int | None, item: int | None = None) -> Made:
+        function = defined(node, self.way) if self.depth < _DEEP else None
+        if function is not None and not any(isinstance(one, ast.Starred) for one in node.args):
+            return self._into(function, node, dimension, item)
         name, func = uses.called(node), node.func
         given = [*node.args, *(one.value for one in node.keywords if one.arg not in ("device", "dtype"))]
         owner = func.value if isinstance(func, ast.Attribute) else None
@@ -312,7 +349,14 @@ class _Reader:
             at = node.args[0] if node.args else None
             which = at.value if isinstance(at, ast.Constant) and isinstance(at.value, int) else None
             return self.of(owner, which if which is not None and which >= 0 else None)
-        if name in _SELECTS or (name == "where" and len(node.args) == 1):
+        if name == "pad_packed_sequence":  # which gives what was packed
+            self.padded += 1
+            found = self._all(given, None)
+            self.padded -= 1
+            return found
+        if name in _PACKS and self.padded:
+            return self._all(given, None)
+        if name in (*_SELECTS, *_PACKS) or (name == "where" and len(node.args) == 1):
             return self._here(node)
         if _MAKES.match(name):
             return self._all(given, None)

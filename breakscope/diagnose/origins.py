@@ -72,6 +72,7 @@ class Origin:
         used: names that the scope of the call uses.
         unrelated: arguments among ``values`` of which the guarded size is not made, as its source tells.
         made: of what the guarded size is made by its source; None where that does not tell.
+        one_each: whether the recompiles came in modes of their own, one for training and one for evaluation.
         alike: (name in the function, dimension) of arguments that changed as the first of ``sizes`` did.
     """
 
@@ -95,6 +96,7 @@ class Origin:
     earlier: str = ""
     unrelated: frozenset[str] = frozenset()
     made: made_of.Made | None = None
+    one_each: bool = False
 
     @property
     def numbers(self) -> tuple[tuple[str, str, str], ...]:
@@ -417,6 +419,16 @@ def _line_of_project(signature: Event, places: Places) -> tuple[str, str | None,
             return places.short(found.file, found.line), by, found
         by = frame["function"]
     return places.short(caller["file"], caller["line"]), None, None
+
+
+def mode_of(found: Collected, cid: str | None) -> tuple[object, ...] | None:
+    """The mode of the call that a compile came of: gradients, autocast, training."""
+    call = _signature(found, cid)
+    if call is None:
+        return None
+    return *(str(call["modes"].get(name)) for name in ("grad", "inference", "autocast")), call["entry"][
+        "training"
+    ]
 
 
 def _modes(first: Event, second: Event) -> Iterator[str]:

@@ -99,7 +99,7 @@ def advice(
         text = remedy(guard)
     item = _ITEM.fullmatch(guard.source or "") or _OF_CONTAINER.fullmatch(guard.source or "")
     names = [name for name in (guard.source, item["of"] if item else None) if name]
-    named = any(re.match(rf"{re.escape(name)}(?!\w)", text) for name in names)
+    named = any(name != "a" and re.match(rf"{re.escape(name)}(?!\w)", text) for name in names)
     return text if named else text[:1].upper() + text[1:]
 
 
@@ -250,6 +250,12 @@ def _of_no_size(guard: Guard, origin: Origin) -> str | None:
 def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
     if _OWN.search(guard.expression):
         return _own_tensor(guard)
+    if "___from_numpy" in guard.expression and _is_only_apart(guard):
+        return (
+            f"torch compiles sizes 0 and 1 apart from all others, and dimension {guard.dimension} of"
+            f" {guard.source} came with {listed(guard.values)}: one graph more, made once, whatever dynamic="
+            " says. To save it, pass no such size"
+        )
     if "___from_numpy" in guard.expression:
         return (
             f"an array cannot be marked: {_BY_REMEDY}, or make tensors of the arrays in the caller (with"
@@ -270,6 +276,12 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
     if (said := _of_no_size(guard, origin)) is not None:
         return _of_one(guard) if _is_apart_from_dynamic(guard) else said
     return _decided(guard, origin, does) if origin.sizes else _of_none(guard, origin, does)
+
+
+def _is_only_apart(guard: Guard) -> bool:
+    """Whether a size of 0 or 1 is why it was compiled again."""
+    others = [value for value in guard.values if value not in _SPECIAL_SIZES]
+    return len(others) < A_SECOND and bool(_SPECIAL_SIZES & set(guard.values))
 
 
 def _very_number(guard: Guard, origin: Origin) -> tuple[str, str, str] | None:
@@ -402,7 +414,12 @@ def _own_tensor(guard: Guard) -> str:
 
 def is_specialized(guard: Guard, origin: Origin) -> bool:
     """Whether a size stayed static though torch made it dynamic: the code needs it as a Python number."""
-    return guard.cause == "size" and len(set(guard.values)) >= _STILL_STATIC and not origin.kept_static
+    return _is_one_by_one(guard, origin) and not origin.kept_static
+
+
+def _is_one_by_one(guard: Guard, origin: Origin) -> bool:
+    """Whether more sizes were compiled than the first two of each mode."""
+    return guard.cause == "size" and len(set(guard.values)) >= _STILL_STATIC and not origin.one_each
 
 
 def becomes_one(guard: Guard) -> bool:
@@ -410,11 +427,10 @@ def becomes_one(guard: Guard) -> bool:
     return guard.cause == "symbolic_shape" and _BECOMES_ONE.search(guard.expected or "") is not None
 
 
-def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
+def _of_condition(guard: Guard, origin: Origin, does: Taken) -> str:
+    """Of what a graph for all sizes holds for, where that did not hold."""
     size = origin.sizes[0]
-    where = "" if size.argument == guard.source else f", from which {guard.source} has its size,"
-    ones = sorted(_SPECIAL_SIZES & {str(size.old), str(size.new), *guard.values})
-    if becomes_one(guard) and not ones and not does.needed(_ASKS):
+    if becomes_one(guard) and not does.needed(_ASKS):
         return (
             f"dimension {size.dimension} of {size.argument}{_whole(origin)} came with"
             f" {_seen(guard) or size.new}, and the graph holds where {guard.expected}: for others a size that"
@@ -422,12 +438,39 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
             f" says, unless it branches on it. That is one graph more, once; to save it, {_pad(size)} for"
             " which that holds"
         )
-    if guard.cause == "symbolic_shape" and not ones:
-        return _equal_sizes(guard) or (
-            f"the code holds only where {guard.expected}: dimension {size.dimension} of"
-            f" {size.argument}{_whole(origin)} came with {_seen(guard) or size.new}. Keep to it, or take away"
-            " the branch on it"
+    return _equal_sizes(guard) or (
+        f"the code holds only where {guard.expected}: dimension {size.dimension} of"
+        f" {size.argument}{_whole(origin)} came with {_seen(guard) or size.new}. Keep to it, or take away"
+        " the branch on it"
+    )
+
+
+def _of_fixed(guard: Guard, origin: Origin, does: Taken) -> str | None:
+    """Of a size of which the code makes a constant."""
+    size = origin.sizes[0]
+    needs = does.fixes
+    one_each = does.is_range or does.as_number
+    if needs and does.is_unsure:
+        return (
+            f"the code makes a Python number of dimension {size.dimension} of {size.argument}{_whole(origin)}"
+            f" in a branch ({needs}): where that runs, each size ({_seen(guard)} were seen) is compiled,"
+            f" whatever dynamic= says; else {_BY_REMEDY}; or {_pad(size)}"
         )
+    if needs and (is_specialized(guard, origin) or (one_each and guard.cause == "size")):
+        return (
+            f"the code makes a Python number of dimension {size.dimension} of {size.argument}{_whole(origin)}"
+            f" ({needs}), so each size ({_seen(guard)} were seen) is compiled, and dynamic=True does not"
+            f" help: {_pad(size)}, or {_elsewhere(does)}"
+        )
+    return None
+
+
+def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
+    size = origin.sizes[0]
+    where = "" if size.argument == guard.source else f", from which {guard.source} has its size,"
+    ones = sorted(_SPECIAL_SIZES & {str(size.old), str(size.new), *guard.values})
+    if guard.cause == "symbolic_shape" and not ones:
+        return _of_condition(guard, origin, does)
     others = [value for value in guard.values if value not in _SPECIAL_SIZES]
     if ones and len(others) < A_SECOND:
         return _zero_or_one(guard, size, origin, where, ones)
@@ -438,21 +481,15 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
             f" {listed(ones)} came too, and torch compiles sizes 0 and 1 apart from all others, one graph for"
             f" each. {_apart(size, origin)}"
         )
-    needs = does.fixes
-    one_each = does.is_range or does.as_number
-    if needs and (is_specialized(guard, origin) or (one_each and guard.cause == "size")):
-        return (
-            f"the code makes a Python number of dimension {size.dimension} of {size.argument}{_whole(origin)}"
-            f" ({needs}), so each size ({_seen(guard)} were seen) is compiled, and dynamic=True does not"
-            f" help: {_pad(size)}, or {_elsewhere(does)}"
-        )
-    if guard.cause == "size" and len(set(guard.values)) >= _STILL_STATIC and (asks := does.needed(_ASKS)):
+    if (said := _of_fixed(guard, origin, does)) is not None:
+        return said
+    if _is_one_by_one(guard, origin) and (asks := does.needed(_ASKS)):
         return (
             f"{asks} asks for dimension {size.dimension} of {size.argument}{_whole(origin)}, which came with"
             f" {_seen(guard)}: each side is compiled apart, and anew where a tensor of that size is met for"
             f" the first time on the other one. Test it in the caller, or {_BY_REMEDY}"
         )
-    if guard.cause == "size" and len(set(guard.values)) >= _STILL_STATIC:
+    if _is_one_by_one(guard, origin):
         return (
             f"dimension {size.dimension} of {size.argument}{_whole(origin)} came with {_seen(guard)},"
             " compiled one by one, where torch makes a size dynamic by itself after the second one of each"
@@ -490,6 +527,8 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
         how += f" (and so before that at {origin.earlier}, which was compiled first)" * bool(origin.earlier)
     asks = does.needed(_ASKS)
     sides = f"; {asks} asks for the size, and each side is compiled apart" if asks else ""
+    if cut := does.needed(("slice",)):
+        sides += f"; {cut} cuts by it: what is cut there has to be longer than the first call's"
     equal = f"; but {_taken_for_one(origin)}" if origin.equal and how.startswith("pass dynamic=True") else ""
     kept = "where dynamic=False or mark_static holds for this call, take that out; " * origin.kept_static
     return (
@@ -1312,8 +1351,9 @@ def _of_kind(guard: Guard) -> str | None:
         )
     if guard.cause == "rank" and len(guard.values) == A_SECOND and (guard.source or "").startswith("self."):
         return (
-            f"let {guard.source} begin with as many dimensions as it has later ({_seen(guard)} were seen): a"
-            " version for each is made once, as where a model makes it anew at its first call"
+            f"make the first call in eager where the model makes {guard.source} anew in it, or let that begin"
+            f" with the dimensions and sizes that it has later ({_seen(guard)} dimensions were seen): a"
+            " version for each is made once"
         )
     if guard.cause in ("rank", "dtype") and len(guard.values) == A_SECOND:
         # Who calls decides: two callers, or autocast that is on at some calls only.

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from dataclasses import dataclass, field, replace
 
 from breakscope import catalog
-from breakscope.diagnose import expected, guards
+from breakscope.diagnose import expected, guards, uses
 from breakscope.diagnose.collect import Collected, FrameRef, Recompile
 from breakscope.diagnose.guard_paths import of_strides, placeless
 from breakscope.diagnose.guard_uses import Taken, taken
 from breakscope.diagnose.guards import GuardFailure
-from breakscope.diagnose.origins import Origin, origin
+from breakscope.diagnose.origins import Origin, mode_of, origin
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.recompile_advice import advice
 from breakscope.diagnose.records import RawFrame
@@ -39,6 +40,19 @@ class Cause:
     recompiles: list[Recompile] = field(default_factory=list)
     guards: list[tuple[Guard, ...]] = field(default_factory=list)
     refused: list[Recompile] = field(default_factory=list)
+    anew: bool = False
+
+
+def _is_set_anew(frame: FrameRef, guard: Guard, places: Places) -> bool:
+    """Whether a function has given an argument's name another value when it goes on behind a break."""
+    if guard.cause not in ("size", "symbolic_shape"):
+        return False
+    function = uses.function(places.sources.around_line(frame.file, frame.line))
+    given = {arg.arg for arg in ast.walk(function.args) if isinstance(arg, ast.arg)} if function else set()
+    return guard.source in given and any(
+        isinstance(node, ast.Assign) and node.lineno <= frame.line and guard.source in uses.targets(node)
+        for node in ast.walk(function or ast.Pass())
+    )
 
 
 def causes(found: Collected, places: Places) -> tuple[list[Cause], list[Recompile]]:
@@ -65,12 +79,12 @@ def causes(found: Collected, places: Places) -> tuple[list[Cause], list[Recompil
         )
         failed = _by_new_size(found, item, versions.nearest(_read(item, name), item.compile_id), places)
         failure, guard = failed[0]
-        key = (_defined(item.frame, places), *guards.finding_key(guard, item.frame.name))
+        anew = item.frame.resumed and _is_set_anew(item.frame, guard, places)
+        key = (_defined(item.frame, places), *guards.finding_key(guard, item.frame.name), anew)
         cause = grouped.get(key)
         if cause is None:
-            cause = grouped[key] = Cause(
-                item.frame, replace(guard, resumed=item.frame.resumed), failure, eager
-            )
+            own = replace(guard, resumed=item.frame.resumed)
+            cause = grouped[key] = Cause(item.frame, own, failure, eager, anew=anew)
         else:
             resumed = cause.guard.resumed and item.frame.resumed
             cause.guard = replace(guards.merge_values(cause.guard, guard), resumed=resumed)
@@ -79,7 +93,22 @@ def causes(found: Collected, places: Places) -> tuple[list[Cause], list[Recompil
         else:
             cause.recompiles.append(item)
             cause.guards.append(tuple(one for _, one in failed))
-    return list(grouped.values()), lost
+    return _joined(grouped), lost
+
+
+def _joined(grouped: dict[tuple[object, ...], Cause]) -> list[Cause]:
+    """The causes; a name that was set anew and came with the sizes of the argument is still that."""
+    left = dict(grouped)
+    for key, cause in grouped.items():
+        whole = left.get((*key[:-1], False))
+        if not cause.anew or whole is None or not set(cause.guard.values) <= set(whole.guard.values):
+            continue
+        whole.guard = replace(whole.guard, resumed=whole.guard.resumed and cause.guard.resumed)
+        whole.recompiles += cause.recompiles
+        whole.refused += cause.refused
+        whole.guards += cause.guards
+        del left[key]
+    return list(left.values())
 
 
 def _by_new_size(
@@ -187,7 +216,7 @@ def _finding(found: Collected, cause: Cause, places: Places, why_expected: str |
     location = places.definition(frame.file, frame.line, frame.name, frame.qualname)
     raw = (RawFrame(f.file, f.line, f.function, f.source) for f in cause.failure.user_stack)
     stack = places.stack(raw)
-    about = f"{placeless(str(cause.guard.source))} {cause.guard.dimension}"
+    about = f"{placeless(str(cause.guard.source))} {cause.guard.dimension}{' set anew' * cause.anew}"
     steps = [r.step for r in cause.recompiles if r.step is not None]
     raised = any(recompile.raised for recompile in cause.recompiles)
     divides = _divides_by_rate(found, cause, places)
@@ -265,10 +294,20 @@ _WRAPPED = (
 )
 
 
+def origin_of(found: Collected, cause: Cause, places: Places) -> Origin | None:
+    """What differed in the outermost calls at the first recompile of a cause."""
+    first = (cause.recompiles or cause.refused)[0]
+    seen = origin(found, cause.failure.compile_id, first.compile_id, cause.guard, places, cause.frame)
+    if seen is None:
+        return None
+    modes = [mode_of(found, one.compile_id) for one in (*cause.recompiles, *cause.refused)]
+    return replace(seen, one_each=None not in modes and len(set(modes)) == len(modes))
+
+
 def _advice(found: Collected, cause: Cause, places: Places) -> str:
     """What to do, led back to the outermost calls: of its first recompile, and of what did not fit."""
     first = (cause.recompiles or cause.refused)[0]
-    seen = origin(found, cause.failure.compile_id, first.compile_id, cause.guard, places, cause.frame)
+    seen = origin_of(found, cause, places)
     does = what_it_does(cause, places, seen)
     times = len(cause.recompiles) + len(cause.refused)
     said = advice(cause.guard, seen, times, does, side=_side(cause))

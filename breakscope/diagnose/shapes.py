@@ -133,8 +133,12 @@ def use_of(
         made_of = begins.arguments(_to_comprehension(around), callers)
     if use.shape == "message" and made_of and begins.holds_more(use.taker, use.name, around):
         made_of = ()  # the rest of its text is known in here alone
-    own = entered and not callers
-    return _in_loops(replace(use, arguments=made_of, own=own), around, callers, code)
+    use = replace(use, arguments=made_of, own=entered and not callers, searched=_is_searched(around))
+    return _in_loops(use, around, callers, code)
+
+
+def _is_searched(around: Sequence[ast.AST]) -> bool:
+    return _in_shrinking_loop(around) or _in_greedy_loop(around)
 
 
 def _to_comprehension(around: Sequence[ast.AST]) -> Sequence[ast.AST]:
@@ -202,7 +206,7 @@ def _of_place(around: Sequence[ast.AST], code: str, callers: Sequence[Sequence[a
         return Use("choice", value)
     if (taking := _of_number_in_call(innermost)) is not None:
         return Use(taking, value, taker=value)
-    if _in_shrinking_loop(around) or _in_greedy_loop(around):
+    if _is_searched(around):
         return Use("search", value)
     ends = becomes.ends(around, callers, is_number=code not in ("", "BS105"))
     if becomes.selects(innermost) and code in ("", "BS105"):
@@ -468,6 +472,7 @@ def _of_selection(ends: Sequence[End], around: Sequence[ast.AST], value: str) ->
             by = uses.called(end.taker) if end is not None and isinstance(end.taker, ast.Call) else ""
             by = by or getattr(None if end is None else end.taker, "attr", "")
             shape = "positions" if shape == "reduced" and by in _OF_POSITIONS else "plain"
+    mask = _of_labels(mask) if shape == "labels" else mask
     made = False
     if shape in ("reduced", "across") and end is not None and not _takes(end, around):
         statement = uses.statement(around)
@@ -500,6 +505,11 @@ def _of_selection(ends: Sequence[End], around: Sequence[ast.AST], value: str) ->
         taken_too=too,
         besides=tuple(sorted(besides - {*too}))[:_MOST_ALSO],
     )
+
+
+def _of_labels(mask: str) -> str:
+    """Of a mask that is as wide as the scores that of the rows: ``m`` of ``m.unsqueeze(2).expand_as(x)``."""
+    return re.sub(r"\.unsqueeze\(-?\d+\)\.expand(_as)?\([^()]*\)$", "", mask)
 
 
 def _is_computed_with(end: End, around: Sequence[ast.AST]) -> bool:

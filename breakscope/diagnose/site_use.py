@@ -163,6 +163,7 @@ class Use:
         by: functions of Python's that it goes through, and that take no tensor: ``round``.
         groups: where a loop selects group by group, which those are.
         taken_too: lines of other operations that take what a mask selects.
+        searched: whether it is in a loop that values steer all over.
         file: the name of the file of that line, where it is another one than the site's.
         besides: lines before it on which the same mask selects from something else.
     """
@@ -186,6 +187,7 @@ class Use:
     made: bool = False
     by: tuple[str, ...] = ()
     file: str = ""
+    searched: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -242,6 +242,7 @@ class Sources:
         tree = _parsed("\n".join(self.lines(file)))
         if tree is not None:
             tree.file = PurePath(file).name  # type: ignore[attr-defined]
+            tree.path = file  # type: ignore[attr-defined]
             tree.elsewhere = partial(self.imported, file)  # type: ignore[attr-defined]
         known = [(line, names) for of, line, names in self._seen if of == file]
         nodes = walk(tree) if tree is not None and known else ()

@@ -920,7 +920,12 @@ class Net:
         ("ids", ("4 items", "5 items", "6 items"), "container", "Each number of items in ids"),
         ("ids", ("4 items", "5 items"), "container", "Each number of items in ids"),
         ("g", ("torch._C.Generator", "None"), "type", "or draw in the caller what it is for"),
-        ("self.grid", ("1", "5"), "rank", "Let self.grid begin with as many dimensions as it has later"),
+        (
+            "self.grid",
+            ("1", "5"),
+            "rank",
+            "Make the first call in eager where the model makes self.grid anew in it",
+        ),
     ],
 )
 def test_what_is_said_of_a_value_goes_with_its_use(

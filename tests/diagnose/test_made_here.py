@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
@@ -338,3 +339,191 @@ def test_an_rnn_that_is_given_what_is_packed_is_told_so_at_its_other_methods(sca
     assert sites
     for one in sites:
         assert "The input is packed" in str(one.advice)
+
+
+CALLS: dict[str, tuple[str, str, str]] = {
+    "a bound that is a number beside one that is none": (
+        "BS102",
+        "`x.clamp(0, n - 1)` has a number for one bound and a tensor for the other",
+        """
+        @torch.compile
+        def f(x, n):
+            return x.clamp(0, n - 1) * 2
+
+        f(torch.ones(3), torch.tensor(4))
+        """,
+    ),
+    "what numpy is asked, before what follows of it": (
+        "BS111",
+        "Ask isinstance(x, (int, float)) in place of numpy.isscalar(x)",
+        """
+        @torch.compile
+        def f(x, w):
+            if np.isscalar(w) or w.size(0) == 1:
+                return x * w
+            return x * w.sum()
+
+        f(torch.ones(3), torch.ones(2))
+        """,
+    ),
+    "a rank that the model sets": (
+        "BS206",
+        "Make the first call in eager where the model makes self.grid anew in it",
+        """
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.grid = torch.zeros(1)
+
+            def forward(self, x):
+                if self.grid.dim() != x.dim():
+                    self.grid = torch.ones_like(x)
+                return x * self.grid.sum()
+
+        net = torch.compile(Net())
+        for _ in range(2):
+            net(torch.ones(2, 2, 2))
+        """,
+    ),
+    "an array of one": (
+        "BS201",
+        "Torch compiles sizes 0 and 1 apart from all others, and dimension 0 of s came with 1 and 2",
+        """
+        @torch.compile(dynamic=True)
+        def act(s):
+            return torch.from_numpy(np.asarray(s, dtype=np.float32)) * 2
+
+        for n in (1, 1, 2, 3):
+            act(np.ones((n, 4)))
+        """,
+    ),
+    "targets under the mask of the rows": (
+        "BS105",
+        "give it the targets with .masked_fill(~keep, -100)",
+        """
+        @torch.compile
+        def loss(scores, targets, keep):
+            wide = scores[keep.unsqueeze(2).expand_as(scores)]
+            return torch.nn.functional.cross_entropy(wide.view(-1, 5), targets)
+
+        loss(torch.randn(2, 3, 5), torch.tensor([1, 2]), torch.tensor([[True, False, False]] * 2))
+        """,
+    ),
+    "an assert is no branch": (
+        "BS201",
+        "a slice (line 13) cuts by it: what is cut there has to be longer than the first call's",
+        """
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("mask", torch.ones(12, 12))
+
+            def forward(self, x):
+                n = x.size(1)
+                assert n <= 12
+                return (x @ x.transpose(1, 2)) * self.mask[:n, :n]
+
+        net = torch.compile(Net())
+        for n in (12, 9):
+            x = torch.ones(2, n, 4)
+            net(x)
+        """,
+    ),
+    "a number in a branch that may not run": (
+        "BS201",
+        "in a branch (a function of math (line 8)): where that runs, each size",
+        """
+        @torch.compile(dynamic=False)
+        def f(x, every=0):
+            if every:
+                return x * math.ceil(x.shape[0] / every)
+            return x * 2
+
+        for n in (2, 3, 4):
+            f(torch.ones(n))
+        """,
+    ),
+    "rows of what is packed": (
+        "BS201",
+        "Goes with BS107",
+        """
+        torch._dynamo.config.allow_rnn = True
+        rnn = torch.nn.LSTM(4, 4, batch_first=True)
+
+        @torch.compile
+        def f(x, lengths):
+            packed = torch.nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True)
+            return packed.data * 2
+
+        for lengths in ([7, 5, 4], [6, 6, 3], [8, 4, 2]):
+            f(torch.rand(3, max(lengths), 4), lengths)
+        """,
+    ),
+    "a search that breaks for something else first": (
+        "BS301",
+        "But values steer this loop all over, as in NMS, so that no graph holds it",
+        """
+        @torch.compile
+        def nms(x, scores):
+            keep, rest, index = [], x.new(), scores.sort(0)[1]
+            while index.numel() > 0:
+                keep.append(index[-1])
+                index = index[:-1]
+                torch.index_select(x, 0, index, out=rest)
+                index = index[rest.le(0.5)]
+            return keep
+
+        nms(torch.rand(6), torch.rand(6))
+        """,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", [*CALLS])
+def test_what_is_said_is_true_of_this_call(scan: Scan, name: str) -> None:
+    code, said, source = CALLS[name]
+    report = scan(f"import math\nimport numpy as np\nimport torch\n{textwrap.dedent(source)}")
+    advice = [str(one.advice) for one in coded(report, code)]
+    assert any(said in one for one in advice), advice
+
+
+ANEW = """
+    import torch
+
+    @torch.compile
+    def loss(pred, gold):
+        gold = gold.view(-1)
+        torch._dynamo.graph_break()
+        return (pred.view(-1) - gold).abs().sum()
+
+    for rows, columns in ((2, 5), (3, 6)):
+        loss(torch.rand(rows, columns), torch.rand(rows, columns))
+"""
+
+
+def test_an_argument_and_what_its_name_holds_later_are_two(scan: Scan) -> None:
+    sizes = [one.guard for one in coded(scan(ANEW), "BS201") if one.guard and one.guard.source == "gold"]
+    assert ("2", "3") in [one.values for one in sizes]
+    assert ("10", "18") in [one.values for one in sizes]
+
+
+MODES = """
+    import torch
+
+    net = torch.nn.Sequential(torch.nn.Dropout(0.5), torch.nn.Linear(4, 4))
+
+    @torch.compile
+    def step(x):
+        return net(x).sum()
+
+    for mode, sizes in ((True, (8, 5, 6)), (False, (8, 3, 7))):
+        net.train(mode)
+        with torch.set_grad_enabled(mode):
+            for n in sizes:
+                step(torch.rand(n, 4))
+"""
+
+
+def test_the_second_size_of_each_mode_is_no_size_that_stays_fixed(scan: Scan) -> None:
+    for one in coded(scan(MODES), "BS201"):
+        assert "compiled one by one" not in str(one.advice), one.advice
