@@ -1001,6 +1001,25 @@ def test_a_size_follows_a_number_that_it_may_be_made_of(
     assert said in advice(replace(classify(read(text), function="loss"), values=sizes), origin, 1)
 
 
+@pytest.mark.parametrize("one_each", [True, False])
+def test_the_second_size_of_each_mode_is_none_that_stays_fixed(*, one_each: bool) -> None:
+    size = Size("x", 0, 8, 5, path="args[0]")
+    origin = Origin(
+        direct=True,
+        same_call=False,
+        sizes=(size,),
+        values=(),
+        modes=(),
+        where="train.py:9",
+        entry="step",
+        one_each=one_each,
+    )
+    guard = classify(read("tensor 'x' size mismatch at index 0. expected 8, actual 5"), function="step")
+    said = advice(replace(guard, values=("8", "5", "3")), origin, 2)
+    assert ("compiled one by one" in said) == (not one_each)
+    assert ("maybe_mark_dynamic(x, 0)" in said) == one_each
+
+
 def test_a_size_that_a_loop_runs_over_is_not_to_be_marked(tmp_path: Path) -> None:
     file = tmp_path / "net.py"
     file.write_text("def f(x):\n    for i in range(len(x)):\n        x = x + i\n    return x\n")
