@@ -224,7 +224,8 @@ def outside_of(function: ast.AST, way: Sequence[ast.AST]) -> list[ast.AST]:
     if (outside := getattr(function, "outside", None)) is not None:
         return [*outside]
     owners = (node for node in walk(way[0]) if isinstance(node, ast.ClassDef) and function in node.body)
-    return [way[0], *[*owners][:1]]
+    function.outside = (way[0], *[*owners][:1])  # type: ignore[attr-defined]
+    return [*function.outside]  # type: ignore[attr-defined]
 
 
 def selects(node: ast.AST | None) -> bool:

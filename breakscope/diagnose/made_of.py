@@ -7,6 +7,7 @@ selection. What the source of a name leads to says which of them can.
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -32,6 +33,7 @@ _SELECTS = ("nonzero", "argwhere", "masked_select", "unique", "unique_consecutiv
 _PACKS = ("pack_padded_sequence", "pack_sequence")
 _Way = Sequence[ast.AST]
 _DEEP = 3  # functions that call each other
+_MOST = 3000  # names and calls that are looked at: what takes more is left to the values
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,10 @@ class Made:
 _NOTHING = Made()
 
 
+class _UnknownError(Exception):
+    """The source does not tell: a name of a function around, or too many ways."""
+
+
 def made_of(
     sources: Sources,
     source: str,
@@ -88,32 +94,33 @@ def made_of(
     temporary = re.search(r"from line (\d+)$", source)
     name = re.match(r"(?!self\b)[A-Za-z_]\w*(\[\d+\])?", source)
     reader = _Reader(file, way, line)
-    if temporary is not None:
-        item = re.match(r"value\[(\d+)\]", source)
-        found = reader.of_line(int(temporary[1]), dimension, None if item is None else int(item[1]))
-    elif name is not None:
-        found = reader.of_name(name[0], dimension if source == name[0] else None)
-    else:
-        return None
-    return None if found is None else _outwards(sources, found, way[-1], calls)
+    with contextlib.suppress(_UnknownError):
+        if temporary is not None:
+            item = re.match(r"value\[(\d+)\]", source)
+            found = reader.of_line(int(temporary[1]), dimension, None if item is None else int(item[1]))
+        else:
+            whole = name is not None and source == name[0]
+            found = None if name is None else reader.of_name(name[0], dimension if whole else None)
+        return None if found is None else _outwards(sources, found, reader, calls)
+    return None
 
 
 def _outwards(
-    sources: Sources, found: Made, function: ast.AST, calls: Sequence[tuple[str, int, str]]
+    sources: Sources, found: Made, inner: _Reader, calls: Sequence[tuple[str, int, str]]
 ) -> Made | None:
     """The same in the arguments of the outermost function, through the calls that lead to a function."""
     for file, line, _ in calls:
         way = _way(sources, file, line)
         if way is None:
             return None
-        reader = _Reader(file, way, line)
+        reader = _Reader(file, way, line, steps=inner.steps)
         outer = Made(lines=found.lines, kept=found.kept, data=found.data)
         for name in found.arguments:
-            given = reader.given(name, function, line)
+            given = reader.given(name, inner.function, line)
             if given is None:
                 return None
             outer |= given
-        found, function = outer, way[-1]
+        found, inner = outer, reader
     return found
 
 
@@ -140,6 +147,8 @@ class _Reader:
     Attributes:
         line: where it is at work; asked: names that are being asked, which ends circles.
         depth: how many functions called each other; padded: above 0 where what was packed is padded again.
+        known: what names were found to be; cut: names that were met while they were asked; steps: how much
+            was looked at, by all readers of one question.
     """
 
     file: str
@@ -148,6 +157,9 @@ class _Reader:
     asked: set[str] = field(default_factory=set)
     depth: int = 0
     padded: int = 0
+    known: dict[tuple[str, int | None, bool], Made] = field(default_factory=dict)
+    cut: set[str] = field(default_factory=set)
+    steps: list[int] = field(default_factory=lambda: [0])
 
     @property
     def function(self) -> ast.FunctionDef:
@@ -181,49 +193,53 @@ class _Reader:
         One of the further arguments, ``given[1]`` of ``*given``, is a name of its own.
         """
         if name in self.asked:
+            self.cut.add(name)
             return _NOTHING
+        key = name, dimension, self.padded > 0
+        if key in self.known:
+            return self.known[key]
+        self._count()
         whole, _, further = name.partition("[")
         if further:
             varied = self.function.args.vararg
-            is_one = varied is not None and varied.arg == whole and not [*self._values(whole)]
+            is_one = varied is not None and varied.arg == whole and whole not in self._given
             return Made(frozenset({name})) if is_one else self.of_name(whole, None)
         self.asked.add(name)
-        values = list(self._values(name))
-        passed = name in {arg.arg for arg in ast.walk(self.function.args) if isinstance(arg, ast.arg)}
+        passed = name in _parameters(self.function)
         found = Made(frozenset({name})) if passed else _NOTHING
-        for value, item in values:
+        for value, item in self._given.get(name, ()):
             # One name may hold several things, one after the other: what is above it counts as well.
             if item is not None and isinstance(value, ast.Call):
                 found |= self._of_call(value, dimension, item)
             else:
                 found |= self.of(value, dimension)
         self.asked.discard(name)
-        return found if values or passed else None
+        self.cut.discard(name)
+        if not self.cut:  # else a part of it is still being asked
+            self.known[key] = found
+        if not passed and name not in self._given:
+            return self._of_outside(name)
+        return found
 
-    def _values(self, name: str) -> Iterable[tuple[ast.expr, int | None]]:
-        """What a name is given, and which item of that."""
-        for node in ast.walk(self.function):
-            match node:
-                case ast.Assign(targets=targets, value=value):
-                    if isinstance(value, ast.Tuple) and (own := uses.given(node, name)) is not None:
-                        yield own, None
-                    elif any(_sets(target, name) for target in targets):
-                        parts = getattr(targets[0], "elts", [])
-                        at = next((at for at, part in enumerate(parts) if _sets(part, name)), None)
-                        yield value, at
-                case (
-                    ast.AnnAssign(target, _, value)
-                    | ast.AugAssign(target, _, value)
-                    | ast.NamedExpr(target, value)
-                ):
-                    if value is not None and _sets(target, name):
-                        yield value, None
-                case ast.For(target, value) | ast.comprehension(target, value) | ast.withitem(value, target):
-                    if target is not None and _sets(target, name):
-                        yield value, None
-                case ast.Expr(ast.Call(ast.Attribute(ast.Name(holder), method), given)):
-                    if holder == name and uses.KEEPS.match(method):
-                        yield from ((one, None) for one in given)
+    def _count(self) -> None:
+        self.steps[0] += 1
+        if self.steps[0] > _MOST:
+            raise _UnknownError
+
+    def _of_outside(self, name: str) -> Made | None:
+        """Of a name that the function does not set: one of a function around it is another one's matter."""
+        for node in self.way[:-1]:
+            if isinstance(node, ast.FunctionDef) and (name in _parameters(node) or name in _given_in(node)):
+                raise _UnknownError
+        values = (
+            uses.given(one, name) for one in getattr(self.way[0], "body", ()) if isinstance(one, ast.Assign)
+        )
+        is_set = any(value is not None and not isinstance(value, ast.Constant) for value in values)
+        return Made(kept=True) if is_set else None
+
+    @property
+    def _given(self) -> dict[str, list[tuple[ast.expr, int | None]]]:
+        return _given_in(self.function)
 
     def of(self, node: ast.expr, dimension: int | None) -> Made:
         """What the size of an expression comes of; of a number, what that is made of."""
@@ -266,13 +282,15 @@ class _Reader:
                 return self.of(of, at if at >= 0 else None)
         bounds = [end for one in parts if isinstance(one, ast.Slice) for end in (one.lower, one.upper) if end]
         found = self._all(bounds, None)
+        # A number takes its dimension away.
+        stay = [one for one in parts if not (isinstance(one, ast.Constant) and isinstance(one.value, int))]
         chosen = [one for one in parts if not isinstance(one, ast.Slice | ast.Constant | ast.UnaryOp)]
         for part in chosen:
             if self._is_number(part):
                 continue
             if self._may_select(part):
                 found |= self._here(node)
-                if dimension is not None and parts.index(part) == dimension:
+                if dimension is not None and stay.index(part) == dimension:
                     return found  # which is what was selected, however large the rest is
             else:
                 found |= self.of(part, None)
@@ -283,16 +301,9 @@ class _Reader:
 
     def _is_number(self, part: ast.expr) -> bool:
         seen = kinds.of(part, self.way) if isinstance(part, ast.Name | ast.Attribute) else None
-        return seen in ("int", "str") or (isinstance(part, ast.Name) and part.id in self._turns())
-
-    def _turns(self) -> set[str]:
-        loops = (node for node in ast.walk(self.function) if isinstance(node, ast.For))
-        ranges = [
-            one
-            for one in loops
-            if isinstance(one.iter, ast.Call) and uses.called(one.iter) in ("range", "enumerate")
-        ]
-        return {part.id for one in ranges for part in ast.walk(one.target) if isinstance(part, ast.Name)}
+        values = self._given.get(part.id, ()) if isinstance(part, ast.Name) else ()
+        counts = (value for value, _ in values if isinstance(value, ast.Call))
+        return seen in ("int", "str") or any(uses.called(one) in ("range", "enumerate") for one in counts)
 
     def _may_select(self, part: ast.expr) -> bool:
         """Whether an index selects by data: a mask, or positions of one."""
@@ -312,14 +323,20 @@ class _Reader:
         return bool(called & {"argmax", "argmin", "topk", "argsort", "arange", "randperm", "sort"})
 
     def _into(
-        self, function: ast.FunctionDef, call: ast.Call, dimension: int | None, item: int | None
+        self,
+        function: ast.FunctionDef,
+        returns: Sequence[ast.Return],
+        call: ast.Call,
+        dimension: int | None,
+        item: int | None,
     ) -> Made:
         """The same of what a function of one's own returns, in what the call gives it."""
+        self._count()
         outside = outside_of(function, self.way)
         file = getattr(outside[0], "path", self.file)
-        inner = _Reader(file, (*outside, function), 1 << 30, depth=self.depth + 1)
+        inner = _Reader(file, (*outside, function), 1 << 30, depth=self.depth + 1, steps=self.steps)
         found = _NOTHING
-        for node in ast.walk(function):
+        for node in returns:
             match node:
                 case ast.Return(ast.Tuple(parts)) if item is not None and item < len(parts):
                     found |= inner.of(parts[item], dimension)
@@ -333,8 +350,12 @@ class _Reader:
 
     def _of_call(self, node: ast.Call, dimension: int | None, item: int | None = None) -> Made:
         function = defined(node, self.way) if self.depth < _DEEP else None
-        if function is not None and not any(isinstance(one, ast.Starred) for one in node.args):
-            return self._into(function, node, dimension, item)
+        returns = (
+            [] if function is None else [one for one in ast.walk(function) if isinstance(one, ast.Return)]
+        )
+        plain = not any(isinstance(one, ast.Starred) for one in node.args)
+        if function is not None and plain and any(one.value for one in returns):
+            return self._into(function, returns, node, dimension, item)
         name, func = uses.called(node), node.func
         given = [*node.args, *(one.value for one in node.keywords if one.arg not in ("device", "dtype"))]
         owner = func.value if isinstance(func, ast.Attribute) else None
@@ -399,12 +420,54 @@ def _further(name: str, function: ast.FunctionDef, call: ast.Call) -> ast.expr |
     return call.args[at] if plain and at < len(call.args) else None
 
 
-def _sets(target: ast.expr, name: str) -> bool:
+def _parameters(function: ast.FunctionDef) -> set[str]:
+    return {arg.arg for arg in ast.walk(function.args) if isinstance(arg, ast.arg)}
+
+
+def _given_in(function: ast.FunctionDef) -> dict[str, list[tuple[ast.expr, int | None]]]:
+    """What a function gives to its names, and which item of that."""
+    held: dict[str, list[tuple[ast.expr, int | None]]] | None = getattr(function, "given", None)
+    if held is None:
+        held = {}
+        for node in ast.walk(function):
+            for name, value, item in _gives(node):
+                held.setdefault(name, []).append((value, item))
+        function.given = held  # type: ignore[attr-defined]
+    return held
+
+
+def _gives(node: ast.AST) -> Iterable[tuple[str, ast.expr, int | None]]:
+    """The names that a statement gives a value, the value, and which item of it."""
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            for target in targets:
+                parts = target.elts if isinstance(target, ast.Tuple | ast.List) else None
+                given = value.elts if isinstance(value, ast.Tuple) and parts is not None else []
+                if parts is None:
+                    yield from ((name, value, None) for name in _names(target))
+                elif len(given) == len(parts):
+                    for part, own in zip(parts, given, strict=True):
+                        yield from ((name, own, None) for name in _names(part))
+                else:
+                    for at, part in enumerate(parts):
+                        yield from ((name, value, at) for name in _names(part))
+        case ast.AnnAssign(target, _, value) | ast.AugAssign(target, _, value) | ast.NamedExpr(target, value):
+            if value is not None:
+                yield from ((name, value, None) for name in _names(target))
+        case ast.For(target, value) | ast.comprehension(target, value) | ast.withitem(value, target):
+            if target is not None:
+                yield from ((name, value, None) for name in _names(target))
+        case ast.Expr(ast.Call(ast.Attribute(ast.Name(holder), method), given)) if uses.KEEPS.match(method):
+            yield from ((holder, one, None) for one in given)
+
+
+def _names(target: ast.expr) -> Iterable[str]:
+    """The names that a target sets; what it sets in a thing, ``x[0]`` or ``x.n``, is none."""
     match target:
-        case ast.Name(own):
-            return own == name
+        case ast.Name(name):
+            yield name
         case ast.Tuple(parts) | ast.List(parts):
-            return any(_sets(part, name) for part in parts)
+            for part in parts:
+                yield from _names(part)
         case ast.Starred(part):
-            return _sets(part, name)
-    return False
+            yield from _names(part)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from itertools import combinations
+from pathlib import PurePath
 from types import MappingProxyType
 from typing import TypeGuard
 
@@ -237,6 +238,12 @@ def _of_no_size(guard: Guard, origin: Origin) -> str | None:
             " between the calls, or is another object's. That is one version more, once, and after the second"
             f" size torch makes it dynamic. To save that compile, {_BY_REMEDY}"
         )
+    if origin.sizes and not follows and (told := _by_source(origin)):
+        return (
+            f"no size{_whole(origin)} changed as that of {guard.source} did ({_seen(guard)} were seen): it"
+            f" comes from {told}. After the second size torch makes it dynamic. To save that compile, pad to"
+            f" a fixed size, or {_BY_REMEDY}"
+        )
     if origin.sizes and not follows:
         return (
             f"no size{_whole(origin)} changed as that of {guard.source} did ({_seen(guard)} were seen): it"
@@ -284,6 +291,17 @@ def _is_only_apart(guard: Guard) -> bool:
     return len(others) < A_SECOND and bool(_SPECIAL_SIZES & set(guard.values))
 
 
+def _by_source(origin: Origin) -> str:
+    """What the source says a size comes of but arguments: ``data (line 7 of net.py)``; or empty."""
+    made = origin.made
+    if made is None or not (made.data or made.kept):
+        return ""
+    named = sorted((PurePath(file).name, line) for file, line in made.lines)[:_SEVERAL]
+    lines = f" ({listed([f'line {line} of {file}' for file, line in named])})" if named else ""
+    parts = ["what the model keeps"] * made.kept + [f"data{lines}"] * made.data
+    return " or ".join(parts)
+
+
 def _very_number(guard: Guard, origin: Origin) -> tuple[str, str, str] | None:
     """The number of the call that had the very values of a size, where no size of the call had them."""
     came = guard.expected, guard.actual
@@ -303,6 +321,11 @@ def _of_none(guard: Guard, origin: Origin, does: Taken) -> str:
         return _decided_by_value(guard, origin, numbers[0], does)
     if _is_apart_from_dynamic(guard):
         return _of_one(guard)
+    if told := _by_source(origin):
+        return (
+            f"no size{_whole(origin)} differs: {guard.source} has its size from {_of_numbers(origin)}{told}"
+            f" ({_seen(guard)} were seen). Keep that the same, pad to a fixed size, or {_BY_REMEDY}"
+        )
     if origin.opaque:
         return (
             f"of the tensors that are passed by themselves none differs in size: {guard.source} has its size"
