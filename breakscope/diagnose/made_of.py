@@ -121,7 +121,9 @@ def _outwards(
                 return None
             outer |= given
         found, inner = outer, reader
-    return found
+    # Which of the call's arguments ``*args`` and ``**kwargs`` are, no name tells.
+    gathered = {one.arg for one in (inner.function.args.vararg, inner.function.args.kwarg) if one is not None}
+    return None if any(name.partition("[")[0] in gathered for name in found.arguments) else found
 
 
 def _way(sources: Sources, file: str, line: int) -> list[ast.AST] | None:

@@ -14,7 +14,7 @@ from breakscope.diagnose import made_of
 from breakscope.diagnose.arguments import leaves
 from breakscope.diagnose.collect import Collected, Event, FrameRef
 from breakscope.diagnose.places import Places
-from breakscope.diagnose.records import RawFrame
+from breakscope.diagnose.records import RawFrame, unresumed
 from breakscope.diagnose.uses import uses
 from breakscope.report.model import Guard
 from breakscope.report.owners import owner_of
@@ -191,7 +191,6 @@ def origin(
 
 
 _SIZED = ("size", "symbolic_shape", "stride", "int_value")
-_RESUMES = re.compile(r"torch_dynamo_resume_in_(?P<name>.+)_at_\d+$")
 
 
 def calling(
@@ -203,13 +202,8 @@ def calling(
     return [
         one
         for one, before in zip(within, inner, strict=False)
-        if not before.startswith(f"torch_dynamo_resume_in_{_unresumed(one[2])}_at_")
+        if not before.startswith(f"torch_dynamo_resume_in_{unresumed(one[2])}_at_")
     ]
-
-
-def _unresumed(name: str) -> str:
-    found = _RESUMES.match(name)
-    return found["name"] if found else name
 
 
 def _made(
@@ -426,9 +420,8 @@ def mode_of(found: Collected, cid: str | None) -> tuple[object, ...] | None:
     call = _signature(found, cid)
     if call is None:
         return None
-    return *(str(call["modes"].get(name)) for name in ("grad", "inference", "autocast")), call["entry"][
-        "training"
-    ]
+    modes = (str(call["modes"].get(name)) for name in ("grad", "inference", "autocast"))
+    return *modes, call["entry"]["training"]
 
 
 def _modes(first: Event, second: Event) -> Iterator[str]:
