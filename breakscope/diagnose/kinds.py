@@ -17,7 +17,8 @@ def of(node: ast.AST | str, way: Sequence[ast.AST]) -> str | None:
     name = node if isinstance(node, str) else ast.unparse(node)
     function = next((one for one in reversed(way) if isinstance(one, ast.FunctionDef | ast.Lambda)), None)
     kind = getattr(function, "kinds", {}).get(name)
-    return None if kind in (None, "", "NoneType") else str(kind)
+    # Of what another function holds too, nothing was seen but its cell.
+    return None if kind in (None, "", "NoneType", "cell") else str(kind)
 
 
 def is_tensor(node: ast.AST, way: Sequence[ast.AST]) -> bool | None:

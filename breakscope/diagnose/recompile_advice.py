@@ -33,6 +33,7 @@ _FUNCTIONS = re.compile(
 )
 _INDEX = re.compile(r"\.item\(\) == ")  # of ``x[i]``, where i is a tensor of one number on the CPU
 _BECOMES_ONE = re.compile(r"[-+*/%].* != [01]$|\d+ <= [\w.\[\]()]+$")
+_OTHER_THAN = re.compile(r"[\w.()\[\]]+ != (?P<n>(?!0$|1$)\d+)")
 _EQUAL = re.compile(r"(?P<of>[^=<>!%*+]+\.size\(\d+\)) == (?P<other>[^=<>!%*+]+\.size\(\d+\))")
 _VARIABLE = re.compile(r"environ\._data\[b?'(?P<name>[^']*)'\]")
 _HELD = re.compile(r"^len\(.*\._(?P<what>buffers|parameters|modules|\w+_hooks)\)")
@@ -460,6 +461,12 @@ def _of_condition(guard: Guard, origin: Origin, does: Taken) -> str:
             " the code makes of it is 0 or 1, which torch compiles apart from all others, whatever dynamic="
             f" says, unless it branches on it. That is one graph more, once; to save it, {_pad(size)} for"
             " which that holds"
+        )
+    if (fixed := _OTHER_THAN.fullmatch(guard.expected or "")) and not does.needed(_ASKS):
+        return (
+            f"dimension {size.dimension} of {size.argument}{_whole(origin)} came with {fixed['n']}, which is"
+            " as large as something of a fixed size that it meets, a buffer or a parameter: a graph for that"
+            " and one for all others is normal, made once"
         )
     return _equal_sizes(guard) or (
         f"the code holds only where {guard.expected}: dimension {size.dimension} of"

@@ -413,6 +413,40 @@ CALLS: dict[str, tuple[str, str, str]] = {
         loss(torch.randn(2, 3, 5), torch.tensor([1, 2]), torch.tensor([[True, False, False]] * 2))
         """,
     ),
+    "an array that a closure writes to": (
+        "BS102",
+        "`lengths` comes out of numpy, which Dynamo traces as a tensor: return it, and call tolist() in the caller",
+        """
+        @torch.compile
+        def f(x, steps=3):
+            lengths = np.array([steps] * x.size(0))
+
+            def ends(step):
+                lengths[(lengths > step)] = step
+
+            ends(1)
+            return x * 2, lengths.tolist()
+
+        f(torch.ones(3))
+        """,
+    ),
+    "a size that meets one that is fixed": (
+        "BS214",
+        "as large as something of a fixed size that it meets, a buffer or a parameter",
+        """
+        mask = torch.ones(12, 12)
+
+        @torch.compile
+        def f(x):
+            n = x.size(1)
+            return (x @ x.transpose(1, 2)) * mask[:n, :n]
+
+        for n in (9, 12, 7):
+            x = torch.ones(2, n, 4)
+            torch._dynamo.maybe_mark_dynamic(x, 1)
+            f(x)
+        """,
+    ),
     "an assert is no branch": (
         "BS201",
         "a slice (line 13) cuts by it: what is cut there has to be longer than the first call's",
