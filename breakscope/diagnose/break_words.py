@@ -181,6 +181,14 @@ BY_MODULE = {
 # What holds wherever the line is: (codes, what the record says, the advice). First match wins.
 BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (
+        ("BS105", "BS119"),
+        r"\b_ctc_loss\b",
+        (
+            "Call ctc_loss outside of the compiled function: torch has no form of it for tracing, with any"
+            " setting."
+        ),
+    ),
+    (
         ("BS190", "BS191"),
         r"SymIntArrayRef expected to contain only concrete integers",
         (

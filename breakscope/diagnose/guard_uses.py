@@ -541,6 +541,16 @@ def _is_plain_class(way: Sequence[ast.AST]) -> bool:
     owner = next((node for node in reversed(way) if isinstance(node, ast.ClassDef)), None)
     if owner is None:
         return False
-    bases = [ast.unparse(base) for base in owner.bases]
     has_forward = any(isinstance(one, ast.FunctionDef) and one.name == "forward" for one in owner.body)
-    return not has_forward and all(base == "object" or base.endswith("Mixin") for base in bases)
+    return not has_forward and all(_is_plain_base(base, way, _DEEP) for base in owner.bases)
+
+
+def _is_plain_base(base: ast.expr, way: Sequence[ast.AST], depth: int) -> bool:
+    """Whether a class that another one is made of is surely no module: by its name, or by its own bases."""
+    name = ast.unparse(base)
+    if name in ("object", "ABC", "abc.ABC") or name.endswith("Mixin"):
+        return True
+    own = [
+        node for node in getattr(way[0], "body", ()) if isinstance(node, ast.ClassDef) and node.name == name
+    ]
+    return depth > 0 and any(all(_is_plain_base(of, way, depth - 1) for of in one.bases) for one in own)

@@ -495,6 +495,26 @@ def _of_fixed(guard: Guard, origin: Origin, does: Taken) -> str | None:
     return None
 
 
+def _of_each(guard: Guard, origin: Origin, does: Taken) -> str:
+    """Of a size of which more than the first two of each mode were compiled."""
+    size = origin.sizes[0]
+    if asks := does.needed(_ASKS):
+        return (
+            f"{asks} asks for dimension {size.dimension} of {size.argument}{_whole(origin)}, which came with"
+            f" {_seen(guard)}: each side is compiled apart, and anew where a tensor of that size is met for"
+            f" the first time on the other one. Test it in the caller, or {_BY_REMEDY}"
+        )
+    return (
+        f"dimension {size.dimension} of {size.argument}{_whole(origin)} came with {_seen(guard)},"
+        " compiled one by one, where torch makes a size dynamic by itself after the second one of each"
+        " mode (with gradients or without, training or evaluation). Where dynamic=False or mark_static"
+        " keeps it fixed, take that out; where the code makes a Python number of it (a loop over it, a"
+        " split, int()), or an operation of torch needs one (as fill_diagonal_ does), or numpy works with"
+        " it, no setting helps:"
+        f" {_pad(size)}"
+    )
+
+
 def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
     size = origin.sizes[0]
     where = "" if size.argument == guard.source else f", from which {guard.source} has its size,"
@@ -513,22 +533,8 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
         )
     if (said := _of_fixed(guard, origin, does)) is not None:
         return said
-    if _is_one_by_one(guard, origin) and (asks := does.needed(_ASKS)):
-        return (
-            f"{asks} asks for dimension {size.dimension} of {size.argument}{_whole(origin)}, which came with"
-            f" {_seen(guard)}: each side is compiled apart, and anew where a tensor of that size is met for"
-            f" the first time on the other one. Test it in the caller, or {_BY_REMEDY}"
-        )
     if _is_one_by_one(guard, origin):
-        return (
-            f"dimension {size.dimension} of {size.argument}{_whole(origin)} came with {_seen(guard)},"
-            " compiled one by one, where torch makes a size dynamic by itself after the second one of each"
-            " mode (with gradients or without, training or evaluation). Where dynamic=False or mark_static"
-            " keeps it fixed, take that out; where the code makes a Python number of it (a loop over it, a"
-            " split, int()), or an operation of torch needs one (as fill_diagonal_ does), or numpy works with"
-            " it, no setting helps:"
-            f" {_pad(size)}"
-        )
+        return _of_each(guard, origin, does)
     if rival := next(iter(origin.rivals), None):
         return (
             f"{guard.source} changed as dimension {size.dimension} of {size.argument} did, and as"
@@ -560,6 +566,8 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
     if cut := does.needed(("slice",)):
         sides += f"; {cut} cuts by it: what is cut there has to be longer than the first call's"
     equal = f"; but {_taken_for_one(origin)}" if origin.equal and how.startswith("pass dynamic=True") else ""
+    if guard.resumed and how.startswith(("give", "call")):
+        sides += f"; what is made of it in front of a break has no mark: there {_BY_REMEDY}"
     kept = "where dynamic=False or mark_static holds for this call, take that out; " * origin.kept_static
     return (
         f"{kept}{how}: that is for the compile of the second size, after which torch makes a dimension"
@@ -1099,11 +1107,8 @@ def _attribute(guard: Guard, times: int, does: Taken) -> str:
             f"the code branches on {name}, and was compiled for the side where {guard.expected}: one graph"
             " for each side is normal, and made once. To save one, decide it in the caller"
         )
-    number = bool(guard.expected and _INT.match(guard.expected))
-    if number and "allow_unspec_int_on_nn_module" not in remedy(guard):
-        return remedy(guard)
-    if number and times >= 1:
-        return _int_attribute(guard, name, does)
+    if guard.expected and _INT.match(guard.expected):
+        return _whole_attribute(guard, name, times, does)
     return remedy(guard)
 
 
@@ -1113,6 +1118,22 @@ def _empty_at_first(guard: Guard, name: str) -> str:
         f" {guard.expected} at one call and {guard.actual} at another. Where it is emptied on purpose, a"
         " version with it and one without is normal"
     )
+
+
+def _whole_attribute(guard: Guard, name: str, times: int, does: Taken) -> str:
+    """Of a whole number that an object keeps."""
+    if any("ensor" in value for value in guard.values):
+        return _float_attribute(guard, name, does)
+    is_held = not does.of_module and not _OF_CONTAINER.fullmatch(name)
+    if times <= 1 and is_held and not _SPECIAL_SIZES & set(guard.values):
+        return (
+            f"one compile for a second value is normal ({_seen(guard)} were seen), made once: torch treats"
+            f" {name}, which no module keeps, as symbolic from then on, but for 0 and 1, and where a branch"
+            " asks for it. To save this one, keep the value the same"
+        )
+    if "allow_unspec_int_on_nn_module" not in remedy(guard) or times < 1:
+        return remedy(guard)
+    return _int_attribute(guard, name, does)
 
 
 def _int_attribute(guard: Guard, name: str, does: Taken) -> str:

@@ -170,7 +170,7 @@ def _in_loops(use: Use, around: Sequence[ast.AST], callers: Sequence[Sequence[as
     """What the loops around say of a value that a statement alone does not tell."""
     if use.shape not in ("check", "message") and loops.of_neighbours(around):
         return replace(use, shape="neighbours")
-    if use.shape in (*_PYTHONS, "returned") and code != "BS105" and loops.of_backtrace(around):
+    if use.shape in (*_PYTHONS, "returned", "slice") and code != "BS105" and loops.of_backtrace(around):
         return replace(use, shape="backtrace")
     if use.shape == "loop" and code == "BS105":  # over what was found: Python's own work alone, or more
         found = (loops.of_bookkeeping(end.way, ()) for end in becomes.ends(around, callers))

@@ -447,6 +447,60 @@ CALLS: dict[str, tuple[str, str, str]] = {
             f(x)
         """,
     ),
+    "a count that no module keeps": (
+        "BS209",
+        "One compile for a second value is normal (6, 7 were seen), made once: torch treats self.at",
+        """
+        from abc import ABC
+
+        class Base(ABC):
+            def __init__(self):
+                self.rows, self.at = torch.ones(40, 2), 6
+
+        class Ring(Base):
+            def take(self, i):
+                return self.rows[: self.at].sum(0) * i
+
+        ring = Ring()
+        take = torch.compile(ring.take)
+        for at in (6, 7, 8, 9):
+            ring.at = at
+            take(torch.ones(2))
+        """,
+    ),
+    "a piece of a list in a function that follows indices": (
+        "BS301",
+        "The function follows indices back one by one",
+        """
+        @torch.compile
+        def decode(score, back, mask):
+            best = score.argmax(1)
+            back = back.tolist()
+            paths = [[i] for i in best.tolist()]
+            for b in range(score.size(0)):
+                i = best[b]
+                n = mask[:, b].sum().int()
+                for p in reversed(back[b][:n]):
+                    i = p[i]
+                    paths[b].append(i)
+            return paths
+
+        decode(torch.randn(2, 5), torch.randint(0, 5, (2, 3, 5)), torch.ones(3, 2))
+        """,
+    ),
+    "a mark does not reach behind a break": (
+        "BS201",
+        "what is made of it in front of a break has no mark: there have breakscope remedy try dynamic=True",
+        """
+        @torch.compile
+        def f(x):
+            print(end="", flush=True) if False else torch._dynamo.graph_break()
+            return x * 2
+
+        for n in (3, 4):
+            f(torch.ones(n))
+        """,
+    ),
     "an assert is no branch": (
         "BS201",
         "a slice (line 13) cuts by it: what is cut there has to be longer than the first call's",
