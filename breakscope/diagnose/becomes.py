@@ -1386,9 +1386,7 @@ def _elsewhere(name: str, way: Sequence[ast.AST]) -> ast.FunctionDef | ast.Class
     """What a file imports from another one under a name that no function around gives another value."""
     look, first = getattr(way[0], "elsewhere", None), name.partition(".")[0]
     inside = (node for node in way if isinstance(node, ast.FunctionDef))
-    if look is None or any(
-        first in {arg.arg for arg in ast.walk(one.args) if isinstance(arg, ast.arg)} for one in inside
-    ):
+    if look is None or any(first in uses.parameters(one) for one in inside):
         return None
     found = look(name)
     if found is None:

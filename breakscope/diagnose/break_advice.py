@@ -316,7 +316,7 @@ def _of_seen(code: str, site: Site) -> str | None:
         return break_words.PACKED_BOTH_WAYS if site.both_ways else break_words.PACKED
     if code == "BS102" and site.of_array and site.expression.endswith(".tolist()"):
         return break_words.LISTED_ARRAY.format(name=site.expression.removesuffix(".tolist()"))
-    if code == "BS102" and (bounds := checks.mixed_bounds(site.expression)):
+    if code == "BS102" and (bounds := _mixed_bounds(site.expression)):
         return break_words.MIXED_BOUNDS.format(bounds=bounds)
     if code == "BS106" and site.seen.caught:
         return break_words.CAUGHT.format(line=site.seen.caught)
@@ -629,6 +629,16 @@ def _expression(text: str) -> ast.expr | None:
     with contextlib.suppress(SyntaxError):
         return ast.parse(text, mode="eval").body
     return None
+
+
+def _mixed_bounds(expression: str) -> str:
+    """``x.clamp(0, n)``, where one bound is a number and torch reads the other; else empty."""
+    node = _expression(expression)
+    if not isinstance(node, ast.Call) or uses.called(node) not in ("clamp", "clamp_", "clip", "clip_"):
+        return ""
+    given = [*node.args, *(one.value for one in node.keywords)]
+    numbers = [one for one in given if isinstance(one, ast.Constant)]
+    return ast.unparse(node) if 0 < len(numbers) < len(given) else ""
 
 
 def _turned(mask: str) -> str:

@@ -35,6 +35,7 @@ RANGE_OF_NUMPY = (
     "A loop needs numbers of Python's, and one here is numpy's, which Dynamo traces as a tensor: make it an"
     " int where it is made, int(…) before the compiled call, or take it from a shape."
 )
+CTC = "Call ctc_loss outside of the compiled function: torch has no form of it for tracing, with any setting."
 READ_AROUND = (
     "What is read of that in the same statement, `{read}`, breaks as well: return the tensor, and read it in"
     " the caller."
@@ -183,10 +184,7 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (
         ("BS105", "BS119"),
         r"\b_ctc_loss\b",
-        (
-            "Call ctc_loss outside of the compiled function: torch has no form of it for tracing, with any"
-            " setting."
-        ),
+        CTC,
     ),
     (
         ("BS190", "BS191"),

@@ -134,19 +134,6 @@ def _is_setting(value: ast.expr, around: Sequence[ast.AST]) -> bool:
     return False
 
 
-def mixed_bounds(expression: str) -> str:
-    """``x.clamp(0, n)``, where one bound is a number and torch reads the other; else empty."""
-    try:
-        node = ast.parse(expression, mode="eval").body
-    except SyntaxError:
-        return ""
-    if not isinstance(node, ast.Call) or uses.called(node) not in ("clamp", "clamp_", "clip", "clip_"):
-        return ""
-    given = [*node.args, *(one.value for one in node.keywords)]
-    numbers = [one for one in given if isinstance(one, ast.Constant)]
-    return ast.unparse(node) if 0 < len(numbers) < len(given) else ""
-
-
 def _told(check: ast.If | ast.Assert) -> str:
     """What the check says where it fails, if that is a constant; empty where it says nothing."""
     said: ast.AST | None = check.msg if isinstance(check, ast.Assert) else check.body[-1]

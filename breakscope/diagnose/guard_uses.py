@@ -207,7 +207,7 @@ def taken(
         at_work: (file, line) of the compiled function first, then of those that were inlined in it.
         eager: (file, name) of the functions that Dynamo gave up: what they do, no graph does.
     """
-    worked = [(file, way) for file, line in at_work if (way := _way(sources, file, line))]
+    worked = [(file, way) for file, line in at_work if (way := sources.around_function(file, line))]
     ways = [way for _, way in worked]
     found = [
         end if file == at_work[0][0] or end.file else replace(end, file=PurePath(file).name)
@@ -313,7 +313,7 @@ def _made(way: Sequence[ast.AST], name: str) -> int:
     function, name = way[-1], re.split(r"[.\[]", name)[0]
     if not isinstance(function, ast.FunctionDef):
         return 0
-    given = {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)}
+    given = uses.parameters(function)
     if name in given or any(_unpacks(node, name, given) for node in ast.walk(function)):
         return 0
     lines = [
@@ -445,16 +445,6 @@ def _may_fill(call: ast.Call, given: ast.AST, way: Sequence[ast.AST], depth: int
         return True
     function, name = handed
     return _fills((way[0], function), name, depth + 1)
-
-
-def _way(sources: Sources, file: str, line: int) -> list[ast.AST]:
-    """The nodes around the function that holds a line, itself last."""
-    span = sources.function_around(file, line)
-    if span is None:
-        return []
-    text = sources.line(file, span.line) or ""
-    around = sources.around(file, (span.line, len(text) - len(text.lstrip()), span.last, 0))
-    return around if around and isinstance(around[-1], ast.FunctionDef) else []
 
 
 def _ends(guard: Guard, way: Sequence[ast.AST], *, inlined: bool) -> Iterator[End]:

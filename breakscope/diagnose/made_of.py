@@ -88,12 +88,12 @@ def made_of(
             the outermost function.
     """
     file, line = place
-    way = _way(sources, file, line)
-    if way is None:
+    way = sources.around_function(file, line)
+    if not way:
         return None
     temporary = re.search(r"from line (\d+)$", source)
     name = re.match(r"(?!self\b)[A-Za-z_]\w*(\[\d+\])?", source)
-    reader = _Reader(file, way, line)
+    reader = _Reader(file, way)
     with contextlib.suppress(_UnknownError):
         if temporary is not None:
             item = re.match(r"value\[(\d+)\]", source)
@@ -110,10 +110,10 @@ def _outwards(
 ) -> Made | None:
     """The same in the arguments of the outermost function, through the calls that lead to a function."""
     for file, line, _ in calls:
-        way = _way(sources, file, line)
-        if way is None:
+        way = sources.around_function(file, line)
+        if not way:
             return None
-        reader = _Reader(file, way, line, steps=inner.steps)
+        reader = _Reader(file, way, steps=inner.steps)
         outer = Made(lines=found.lines, kept=found.kept, data=found.data)
         for name in found.arguments:
             given = reader.given(name, inner.function, line)
@@ -126,28 +126,12 @@ def _outwards(
     return None if any(name.partition("[")[0] in gathered for name in found.arguments) else found
 
 
-def _way(sources: Sources, file: str, line: int) -> list[ast.AST] | None:
-    """The nodes around a function that holds a line, itself last."""
-    around = sources.around_line(file, line)
-    ends = [at for at, node in enumerate(around) if isinstance(node, ast.FunctionDef)]
-    if not ends:
-        span = sources.function_around(file, line)
-        text = "" if span is None else sources.line(file, span.line) or ""
-        around = (
-            []
-            if span is None
-            else sources.around(file, (span.line, len(text) - len(text.lstrip()), span.last, 0))
-        )
-        ends = [at for at, node in enumerate(around) if isinstance(node, ast.FunctionDef)]
-    return around[: ends[-1] + 1] if ends else None
-
-
 @dataclass
 class _Reader:
     """One function, of which names are asked.
 
     Attributes:
-        line: where it is at work; asked: names that are being asked, which ends circles.
+        asked: names that are being asked, which ends circles.
         depth: how many functions called each other; padded: above 0 where what was packed is padded again.
         known: what names were found to be; cut: names that were met while they were asked; steps: how much
             was looked at, by all readers of one question.
@@ -155,7 +139,6 @@ class _Reader:
 
     file: str
     way: _Way
-    line: int
     asked: set[str] = field(default_factory=set)
     depth: int = 0
     padded: int = 0
@@ -206,8 +189,10 @@ class _Reader:
             varied = self.function.args.vararg
             is_one = varied is not None and varied.arg == whole and whole not in self._given
             return Made(frozenset({name})) if is_one else self.of_name(whole, None)
+        passed = name in uses.parameters(self.function)
+        if not passed and name not in self._given:
+            return self._of_outside(name)
         self.asked.add(name)
-        passed = name in _parameters(self.function)
         found = Made(frozenset({name})) if passed else _NOTHING
         for value, item in self._given.get(name, ()):
             # One name may hold several things, one after the other: what is above it counts as well.
@@ -219,8 +204,6 @@ class _Reader:
         self.cut.discard(name)
         if not self.cut:  # else a part of it is still being asked
             self.known[key] = found
-        if not passed and name not in self._given:
-            return self._of_outside(name)
         return found
 
     def _count(self) -> None:
@@ -231,7 +214,9 @@ class _Reader:
     def _of_outside(self, name: str) -> Made | None:
         """Of a name that the function does not set: one of a function around it is another one's matter."""
         for node in self.way[:-1]:
-            if isinstance(node, ast.FunctionDef) and (name in _parameters(node) or name in _given_in(node)):
+            if isinstance(node, ast.FunctionDef) and (
+                name in uses.parameters(node) or name in _given_in(node)
+            ):
                 raise _UnknownError
         values = (
             uses.given(one, name) for one in getattr(self.way[0], "body", ()) if isinstance(one, ast.Assign)
@@ -336,7 +321,7 @@ class _Reader:
         self._count()
         outside = outside_of(function, self.way)
         file = getattr(outside[0], "path", self.file)
-        inner = _Reader(file, (*outside, function), 1 << 30, depth=self.depth + 1, steps=self.steps)
+        inner = _Reader(file, (*outside, function), depth=self.depth + 1, steps=self.steps)
         found = _NOTHING
         for node in returns:
             match node:
@@ -420,10 +405,6 @@ def _further(name: str, function: ast.FunctionDef, call: ast.Call) -> ast.expr |
     at = len(names) + int(found[1]) if found else len(call.args)
     plain = not any(isinstance(one, ast.Starred) for one in call.args)
     return call.args[at] if plain and at < len(call.args) else None
-
-
-def _parameters(function: ast.FunctionDef) -> set[str]:
-    return {arg.arg for arg in ast.walk(function.args) if isinstance(arg, ast.arg)}
 
 
 def _given_in(function: ast.FunctionDef) -> dict[str, list[tuple[ast.expr, int | None]]]:

@@ -48,10 +48,11 @@ def _is_set_anew(frame: FrameRef, guard: Guard, places: Places) -> bool:
     if guard.cause not in ("size", "symbolic_shape"):
         return False
     function = uses.function(places.sources.around_line(frame.file, frame.line))
-    given = {arg.arg for arg in ast.walk(function.args) if isinstance(arg, ast.arg)} if function else set()
-    return guard.source in given and any(
+    if function is None or guard.source not in uses.parameters(function):
+        return False
+    return any(
         isinstance(node, ast.Assign) and node.lineno <= frame.line and guard.source in uses.targets(node)
-        for node in ast.walk(function or ast.Pass())
+        for node in ast.walk(function)
     )
 
 

@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass
 
 from breakscope.diagnose import uses
-from breakscope.diagnose.break_words import CONFIG, SHAPES
+from breakscope.diagnose.break_words import CONFIG, CTC, SHAPES
 from breakscope.source.syntax import grouped
 
 _UNBRANCHED = "as long as nothing branches on how many there are"
@@ -108,8 +108,7 @@ _TABLE = (
     _Row(
         ("BS105",),
         r"\bctc_loss\(",
-        "Call ctc_loss outside of the compiled function: torch has no form of it for tracing, with any"
-        " setting.",
+        CTC,
     ),
     _Row(
         ("BS105",),

@@ -57,6 +57,11 @@ def function(way: Sequence[ast.AST]) -> ast.FunctionDef | None:
     return next((node for node in reversed(way) if isinstance(node, ast.FunctionDef)), None)
 
 
+def parameters(function: ast.FunctionDef) -> set[str]:
+    """The names of a function's arguments, ``*args`` and ``**kwargs`` among them."""
+    return {arg.arg for arg in ast.walk(function.args) if isinstance(arg, ast.arg)}
+
+
 def targets(statement: ast.stmt | None) -> list[str]:
     """The names that an assignment sets."""
     match statement:

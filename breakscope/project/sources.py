@@ -179,6 +179,15 @@ class Sources:
         begin = len(text) - len(text.lstrip())
         return self.around(file, (number, begin, number, begin))
 
+    def around_function(self, file: str, number: int) -> list[ast.AST]:
+        """The nodes around the innermost function that holds a line, itself last; else none."""
+        span = self.function_around(file, number)
+        if span is None:
+            return []
+        text = self.line(file, span.line) or ""
+        around = self.around(file, (span.line, len(text) - len(text.lstrip()), span.last, 0))
+        return around if around and isinstance(around[-1], ast.FunctionDef) else []
+
     def around(self, file: str, position: Position) -> list[ast.AST]:
         """The nodes that contain a place, outermost first; of an expression this holds the whole of it."""
         tree = self._tree(file)

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from warm_scanning import WarmScans
 
+from breakscope.diagnose.made_of import _Reader as Reader
+from breakscope.project.sources import Sources
 from breakscope.report.model import Finding, Report
 
 pytestmark = pytest.mark.torch
@@ -135,3 +137,13 @@ def test_a_size_is_said_to_come_of_what_it_is_made_of(warm: WarmScans, tmp_path:
                 assert isinstance(said, set), (seed, name[0], one.advice)
                 assert said & is_of, (seed, name[0], one.advice)
     assert asked > 15
+
+
+def test_a_global_is_what_is_kept_however_often_it_is_asked(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text("table = make()\n\ndef f(x):\n    return x[table] + table\n")
+    file = str(tmp_path / "script.py")
+    reader = Reader(file, Sources().around_function(file, 4))
+    first, second = (reader.of_name("table", None) for _ in range(2))
+    assert first is not None
+    assert first == second
+    assert first.kept
