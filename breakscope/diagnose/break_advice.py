@@ -160,7 +160,7 @@ def advice(
             f"{text} Here the caller is {site.looped_in}, turn after turn: keep that loop outside of the"
             " compiled function, and compile what a turn computes."
         )
-    return f"{text} The caller here is that of {site.within}: what is between is to be compiled as well."
+    return f"{text} The caller here is that of {site.within}: hand it through what lies between."
 
 
 def _of_site(
@@ -314,6 +314,8 @@ def _of_seen(code: str, site: Site) -> str | None:
         return break_words.PICKED[kind].format(of=name, where=where, back=words["back"], read=words["read"])
     if code == "BS116" and site.seen.packed:
         return break_words.PACKED_BOTH_WAYS if site.both_ways else break_words.PACKED
+    if code == "BS116" and re.search(r"\b(RNN|LSTM|GRU)(Cell)?\(", site.statement):
+        return break_words.RNN_MADE
     if code == "BS102" and site.of_array and site.expression.endswith(".tolist()"):
         return break_words.LISTED_ARRAY.format(name=site.expression.removesuffix(".tolist()"))
     if code == "BS102" and (bounds := _mixed_bounds(site.expression)):

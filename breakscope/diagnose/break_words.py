@@ -27,6 +27,10 @@ PACKED_BOTH_WAYS = (
     "The input is packed for an RNN of two directions, which would read padding first where it is not: leave"
     " the packed RNN eager, and compile what stands before and after it, each as a module of its own."
 )
+RNN_MADE = (
+    "A recurrent module is made here, which no setting has traced: make it before the compiled call, and pass"
+    f" it in. A whole RNN, LSTM or GRU asks for {CONFIG}.allow_rnn = True then, a cell does not."
+)
 UNPADDED = (
     "Packing only takes the elements out that lie within the lengths: keep them padded, with -100, the loss's"
     " ignore_index, where torch.arange(n) >= lengths[:, None]; or pack in the caller and pass that in."

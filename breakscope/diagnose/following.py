@@ -17,6 +17,7 @@ from breakscope.diagnose.origins import Origin, Size, calling, in_proportion, ma
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.recompile_advice import (
     A_SECOND,
+    asks_for_several,
     becomes_one,
     call_of,
     is_specialized,
@@ -740,6 +741,7 @@ def _key(one: _Again) -> tuple[object, ...] | None:
     if guard.cause == "size" and "___from_numpy(" in guard.expression and not seen.same_call:
         return "arrays", seen.entry, seen.where, guard.expected, guard.actual
     sized = guard.cause in _SIZED and seen.sizes and not seen.same_call and not _is_passed(guard, seen)
+    sized = sized and not asks_for_several(guard)
     if sized and _may_follow(guard, seen.sizes[0]):
         first = together(seen)[0]
         # A size of 0 or 1 is compiled apart, and no mark saves it.

@@ -74,6 +74,8 @@ class Origin:
         made: of what the guarded size is made by its source; None where that does not tell.
         one_each: whether the recompiles came in modes of their own, one for training and one for evaluation.
         alike: (name in the function, dimension) of arguments that changed as the first of ``sizes`` did.
+        called: the file and the line of the function that is called, where torch's wrappers are left away.
+        parameters: the names that this function gives its arguments.
     """
 
     direct: bool
@@ -97,6 +99,8 @@ class Origin:
     unrelated: frozenset[str] = frozenset()
     made: made_of.Made | None = None
     one_each: bool = False
+    called: tuple[str, int] | None = None
+    parameters: tuple[str, ...] = ()
 
     @property
     def numbers(self) -> tuple[tuple[str, str, str], ...]:
@@ -179,6 +183,8 @@ def origin(
         made=made,
         by=by,
         caller=caller,
+        called=(second["entry"]["file"], second["entry"]["line"] or 1) if second["entry"]["file"] else None,
+        parameters=tuple(second["entry"]["parameters"]),
         kept_static=any(
             _keeps_static(file, second["entry"]["name"], places)
             for file in {second["entry"]["file"], caller.file if caller else None}

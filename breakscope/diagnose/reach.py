@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise, takewhile
 from typing import Literal, TypeGuard
 
-from breakscope.diagnose import checks, kinds, restated, uses
+from breakscope.diagnose import checks, kinds, loops, restated, uses
 from breakscope.diagnose.becomes import is_array, is_mask_made, is_tensor, values_of
 from breakscope.diagnose.site_use import Seen, Use
 from breakscope.diagnose.statements import asked_mask, head_of, own_loops
@@ -432,7 +432,17 @@ def _breaks(node: ast.AST, around: Sequence[ast.AST]) -> TypeGuard[ast.expr | as
             return is_tensor(test, around)
         case ast.Subscript(of, ast.Name() as chosen, ast.Load()):
             return is_mask_made(chosen, around) and is_tensor(of, around)
+        case ast.ListComp(ast.Subscript(slice=ast.Name(chosen)), [ast.comprehension(target, over)]):
+            return chosen in loops.names(target) and _goes_over_tensors(over, around)
     return False
+
+
+def _goes_over_tensors(over: ast.expr, around: Sequence[ast.AST]) -> bool:
+    """Whether a loop goes over the elements of tensors: ``zip(y[t + 1], y[t])``."""
+    match over:
+        case ast.Call(ast.Name("zip"), parts):
+            return bool(parts) and all(is_tensor(part, around) for part in parts)
+    return is_tensor(over, around)
 
 
 _OF_TENSORS = ("sum", "max", "min", "mean", "any", "all", "argmax", "argmin", "norm")

@@ -730,6 +730,15 @@ def _equal_sizes(guard: Guard) -> str | None:
     )
 
 
+def asks_for_several(guard: Guard) -> bool:
+    """Whether a guard is about several sizes together: ``x.size(0) * x.size(1) >= 16``."""
+    sizes = set(_A_SIZE.findall(guard.expected or ""))
+    return guard.cause == "symbolic_shape" and len(sizes) > 1 and _equal_sizes(guard) is None
+
+
+_A_SIZE = re.compile(r"[\w.\[\]']+\.size\(\d+\)")
+
+
 def _decided_by_value(guard: Guard, origin: Origin, number: tuple[str, str, str], does: Taken) -> str:
     name, old, new = number
     if does.is_range:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass, field, replace
+from pathlib import PurePath
 
 from breakscope import catalog
 from breakscope.diagnose import expected, guards, uses
@@ -14,7 +15,7 @@ from breakscope.diagnose.guard_uses import Taken, taken
 from breakscope.diagnose.guards import GuardFailure
 from breakscope.diagnose.origins import Origin, mode_of, origin
 from breakscope.diagnose.places import Places
-from breakscope.diagnose.recompile_advice import advice
+from breakscope.diagnose.recompile_advice import advice, asks_for_several
 from breakscope.diagnose.records import RawFrame
 from breakscope.report.model import Counts, Finding, Guard, Location
 from breakscope.report.owners import is_installed
@@ -311,8 +312,8 @@ def _advice(found: Collected, cause: Cause, places: Places) -> str:
     seen = origin_of(found, cause, places)
     does = what_it_does(cause, places, seen)
     times = len(cause.recompiles) + len(cause.refused)
-    said = advice(cause.guard, seen, times, does, side=_side(cause))
-    if cause.frame.file.endswith("external_utils.py"):
+    said = _of_several(cause) or advice(cause.guard, seen, times, does, side=_side(cause))
+    if _is_wrapper(cause.frame.file):
         if seen is not None and seen.other != seen.entry:
             said = _WRAPPED.format(f"{seen.other} and {seen.entry}")
         elif (cause.guard.cause, cause.guard.source) == ("type", "self"):
@@ -327,6 +328,25 @@ def _advice(found: Collected, cause: Cause, places: Places) -> str:
     ):
         said += _RANGES * does.is_range
     return f"{said}. {_FORBIDDEN}" if first.raised else said
+
+
+_ASKED_AT = re.compile(r"# (?P<file>\S+\.py):(?P<line>\d+) in ")
+_OF_TORCH = re.compile(r"(nn|optim|utils|distributions|_\w+)/|(functional|_tensor|overrides)\.py$")
+
+
+def _of_several(cause: Cause) -> str:
+    """Of a branch on several sizes together, which no one of them decides; else empty."""
+    guard = cause.guard
+    if not asks_for_several(guard):
+        return ""
+    asked = _ASKED_AT.search(cause.failure.comment or "")
+    where = "The code" if asked is None else f"{PurePath(asked['file']).name}:{asked['line']}"
+    if asked is not None and _OF_TORCH.match(asked["file"]):
+        where = f"torch's own code ({asked['file']}:{asked['line']})"
+    return (
+        f"{where} asks whether {guard.expected}, and {guard.actual} came: each side is compiled apart, once,"
+        " whatever dynamic= says. To save it, pad so that the sizes stay on one side"
+    )
 
 
 _LAYOUT = (
@@ -360,7 +380,9 @@ def what_it_does(cause: Cause, places: Places, seen: Origin | None = None) -> Ta
     """
     stack = [(frame.file, frame.line) for frame in cause.failure.user_stack]
     at_work = list(dict.fromkeys([(cause.frame.file, cause.frame.line), *stack]))
-    does = taken(places.sources, cause.guard, at_work, cause.eager)
+    inner = _of_wrapped(cause, seen)
+    guard, at_work = (cause.guard, at_work) if inner is None else (inner[0], [inner[1], *at_work[1:]])
+    does = taken(places.sources, guard, at_work, cause.eager)
     alike = seen.alike if seen is not None and seen.direct and cause.guard.cause == "size" else ()
     for name, dimension in alike:
         if does.is_range or does.as_number or name == cause.guard.source:
@@ -370,6 +392,27 @@ def what_it_does(cause: Cause, places: Places, seen: Origin | None = None) -> Ta
         if other.is_range or other.as_number:
             does = replace(does, ends=(*does.ends, *other.ends))
     return does
+
+
+_GIVEN = re.compile(r"args\[(?P<at>\d+)\]|kwargs\['(?P<name>\w+)'\]")
+
+
+def _of_wrapped(cause: Cause, seen: Origin | None) -> tuple[Guard, tuple[str, int]] | None:
+    """The guard by the name of the function that torch's wrapper calls, and where that one is; else None.
+
+    ``torch.compile`` of a function under ``torch.no_grad()`` compiles ``def inner(*args, **kwargs)``.
+    """
+    given = _GIVEN.match(cause.guard.source or "")
+    if given is None or seen is None or seen.called is None or not _is_wrapper(cause.frame.file):
+        return None
+    at = int(given["at"] or 0)
+    name = given["name"] or (seen.parameters[at] if at < len(seen.parameters) else "")
+    source = f"{name}{(cause.guard.source or '')[given.end() :]}"
+    return (replace(cause.guard, source=source), seen.called) if name else None
+
+
+def _is_wrapper(file: str) -> bool:
+    return file.endswith("external_utils.py")
 
 
 def limits(found: Collected, causes_found: list[Cause], places: Places) -> list[Finding]:

@@ -310,10 +310,14 @@ def _packs(site: Site) -> bool:
 
 def _within(location: Location, stack: Sequence[Frame], found: Collected) -> str:
     """What the script compiles that leads to a site in another function; empty of a site in itself."""
-    names = (frame.function for frame in stack if frame.function)
+    names = [frame.function for frame in stack if frame.function]
     targets = _targets(found)
     entry = next((name for name in names if _is_target(name, targets)), "")
-    return "" if entry == location.function else entry
+    function = next((name for name in reversed(names) if name not in _COMPREHENSIONS), "")
+    return "" if entry in (location.function, function) else entry
+
+
+_COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 
 
 def _module(file: str) -> str:

@@ -1432,7 +1432,7 @@ def test_the_caller_is_that_of_what_the_script_compiles(scan: Scan) -> None:
         step(torch.ones(3))
     """
     inner, own = sorted(coded(scan(source), "BS102"), key=lambda one: one.location.line)
-    said = "The caller here is that of step: what is between is to be compiled as well."
+    said = "The caller here is that of step: hand it through what lies between."
     assert str(inner.advice).endswith(said)
     assert said not in str(own.advice)
     assert "in the caller" in str(own.advice)
@@ -1923,3 +1923,126 @@ def test_what_else_takes_a_last_dimension_that_a_mask_selects_is_named(scan: Sca
     (site,) = coded(scan(ACROSS), "BS105")
     assert "sims.masked_fill(~filled, -inf)" in str(site.advice)
     assert "what else takes it (line 8) is given all of it too, under the same mask" in str(site.advice)
+
+
+@torch
+def test_a_branch_on_several_sizes_together_is_no_one_sizes(scan: Scan) -> None:
+    """Neither a mark nor padding of one of them helps: torch asks itself how it computes a convolution."""
+    report = scan(
+        """
+        import torch
+
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.conv = torch.nn.Conv1d(4, 4, 3, padding=1)
+
+            def forward(self, x):
+                y = x.reshape(x.size(0) * x.size(1), 4, 5)
+                return self.conv(y).amax(2)
+
+        @torch.compile
+        def own(x):
+            return x * 2 if x.size(0) * x.size(1) >= 20 else x + 1
+
+        net = torch.compile(Net())
+        with torch.no_grad():
+            for b, s in ((4, 7), (4, 5), (3, 6), (2, 6)):
+                net(torch.randn(b, s, 4, 5))
+            for b, s in ((4, 7), (4, 6), (3, 7), (2, 6)):
+                own(torch.randn(b, s))
+        """,
+    )
+    of_torch, of_code = sorted(coded(report, "BS214"), key=lambda one: str(one.advice), reverse=True)
+    assert str(of_torch.advice).startswith("torch's own code (nn/modules/conv.py:")
+    assert str(of_code.advice).startswith("script.py:15 asks whether x.size(1) * x.size(0) >= 20")
+    for one in (of_torch, of_code):
+        assert "whatever dynamic= says" in str(one.advice)
+        assert one.caused_by is None
+
+
+@torch
+def test_what_is_compiled_under_no_grad_is_read_behind_torchs_wrapper(scan: Scan) -> None:
+    """Dynamo compiles ``def inner(*args, **kwargs)`` there: names and branches are those of the method."""
+    report = scan(
+        """
+        import torch
+
+        class Model(torch.nn.Module):
+            @torch.no_grad()
+            def generate(self, ids, steps):
+                for _ in range(steps):
+                    seen = ids if ids.size(1) <= 12 else ids[:, -12:]
+                    ids = torch.cat((ids, seen.sum(1, keepdim=True) % 7), 1)
+                return ids
+
+        generate = torch.compile(Model().generate)
+        for length in (3, 4):
+            generate(torch.randint(7, (2, length)), 8)
+        """,
+    )
+    (size,) = coded(report, "BS201")
+    assert "maybe_mark_dynamic(ids, 1)" in str(size.advice)
+    assert "a branch (line 8) asks for the size" in str(size.advice)
+
+
+@torch
+def test_a_comprehension_that_picks_with_elements_breaks_by_itself(scan: Scan) -> None:
+    report = scan(
+        """
+        import torch
+
+        @torch.compile
+        def score(h, y, between):
+            total = torch.zeros(h.size(1))
+            for t, of_all in enumerate(h):
+                given = torch.cat([a[i] for a, i in zip(of_all.unsqueeze(2), y[t + 1])])
+                total = total + given + torch.cat([between.unsqueeze(2)[x] for x in zip(y[t + 1], y[t])])
+            return total
+
+        score(torch.randn(3, 2, 5), torch.randint(0, 5, (4, 2)), torch.randn(5, 5))
+        """,
+    )
+    first = next(site for site in report.findings if site.caused_by is None and "gather" in str(site.advice))
+    assert str(first.advice).endswith("Line 9 of the loop breaks the graph as well.")
+
+
+@torch
+def test_what_a_number_picks_of_is_known_of_a_global(scan: Scan) -> None:
+    report = scan(
+        """
+        import torch
+
+        letters = ["-"] + list("abc")
+
+        @torch.compile
+        def word(row):
+            return "".join([letters[i] for i in row * 1])
+
+        word(torch.tensor([1, 2, 3]))
+        """,
+    )
+    (read,) = coded(report, "BS102")
+    assert str(read.advice) == (
+        "The number picks from `letters`, which is a list, dict or text of Python's: look it up in the caller."
+    )
+
+
+@torch
+def test_a_recurrent_module_that_is_made_in_the_compiled_function_is_made_before_it(scan: Scan) -> None:
+    report = scan(
+        """
+        import torch
+
+        gru = torch.nn.GRU(4, 4, batch_first=True)
+
+        @torch.compile
+        def step(x):
+            cell = torch.nn.GRUCell(gru.input_size, gru.hidden_size)
+            return cell(x)
+
+        step(torch.randn(2, 4))
+        """,
+    )
+    (made,) = [one for one in report.findings if one.gb_id == "GB0014"]
+    assert str(made.advice).startswith("A recurrent module is made here, which no setting has traced")

@@ -17,6 +17,7 @@ from breakscope.inside.capture.alike import alike_layers, function_of
 from breakscope.inside.capture.live_values import describe
 from breakscope.inside.torch_api.state import entry_call
 from breakscope.inside.tracebacks import innermost_of_user, is_plumbing
+from breakscope.report.owners import owner_of
 
 if TYPE_CHECKING:
     from breakscope.inside.capture.frames import Compile
@@ -204,7 +205,7 @@ def _entry(function: Any, owner: Any) -> dict[str, Any]:
     is_called = getattr(function, "__name__", "") in (*_MODULE_CALLS, "forward")
     is_method = isinstance(function, types.MethodType) and not is_called  # of a module: ``net.encode``
     module = owner if isinstance(owner, torch.nn.Module) and not is_method else None
-    inner = function if module is None else type(module).forward
+    inner, bound = _unwrapped(function if module is None else type(module).forward)
     code: types.CodeType | None = getattr(inner, "__code__", None)
     parameters = list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]) if code else []
     return {
@@ -213,8 +214,21 @@ def _entry(function: Any, owner: Any) -> dict[str, Any]:
         "training": bool(owner.training) if isinstance(owner, torch.nn.Module) else None,
         "file": code.co_filename if code else None,
         "line": code.co_firstlineno if code else None,
-        "parameters": parameters if owner is None else parameters[1:],
+        "parameters": parameters[1:] if bound or owner is not None else parameters,
     }
+
+
+def _unwrapped(function: Any) -> tuple[Any, bool]:
+    """A function without torch's own wrappers (``no_grad``), and whether one of them was given a method."""
+    bound = isinstance(function, types.MethodType)
+    while _is_of_torch(function) and (inner := getattr(function, "__wrapped__", None)) is not None:
+        function, bound = inner, bound or isinstance(inner, types.MethodType)
+    return function, bound
+
+
+def _is_of_torch(function: Any) -> bool:
+    code = getattr(function, "__code__", None)
+    return code is not None and owner_of(code.co_filename, ()) == "torch"
 
 
 def _name(function: Any) -> str:

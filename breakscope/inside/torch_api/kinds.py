@@ -15,7 +15,7 @@ _MOST = 200  # of one function
 
 
 def kinds_of(translator: Any) -> dict[str, str]:
-    """The kinds of a traced function's locals, and of those attributes of them that its code names.
+    """The kinds of a traced function's locals, of attributes of them that its code names, and of globals.
 
     ``{"x": "tensor float32 2", "n": "int", "self.seen": "list of tensor int64 1"}``: a tensor with dtype and
     number of dimensions, ``numpy array`` or ``numpy float32``, a list or tuple with the kind of its first
@@ -34,9 +34,13 @@ def kinds_of(translator: Any) -> dict[str, str]:
                 found[name] = _of_tracker(tracker) if value is _UNKNOWN else _of_value(value)
                 if value is not _UNKNOWN:
                     found.update((f"{name}.{attribute}", of) for attribute, of in _attributes(value, asked))
+        for name in (asked & translator.f_globals.keys()) - found.keys():
+            if issubclass(type(value := translator.f_globals[name]), _HOLDS):
+                found[name] = _of_value(value)
     return found
 
 
+_HOLDS = (torch.Tensor, list, tuple, dict, str)  # of what a module holds: what an index can pick from
 _UNKNOWN = object()
 
 
