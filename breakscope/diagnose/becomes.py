@@ -842,11 +842,11 @@ TAKES_SYMBOLS = re.compile(rf"({_SYMBOLIC})$")
 _AS_NUMBERS = re.compile(
     rf"({_SYMBOLIC}|dropout\d?d?|alpha_dropout|nan_to_num|layer_norm|rms_norm|group_norm|batch_norm|instance_norm"
     r"|smooth_l1_loss|huber_loss|cosine_similarity|margin_ranking_loss|triplet_margin_loss|norm|renorm|cdist"
-    r"|isclose|allclose|uniform_|normal_|exponential_|geometric_|log_normal_|cauchy_|logit|std|var|gumbel_softmax)$"
+    r"|isclose|allclose|uniform_|normal_|exponential_|geometric_|log_normal_|cauchy_|logit|std|var)$"
 )
 _NUMBER_NAMES = re.compile(
     r"(alpha|margin|label_smoothing|eps|rtol|atol|dropout_p|scale|correction|momentum|beta|delta|nan|posinf|neginf"
-    r"|negative_slope|tau|scale_factor|p|lambd)$"
+    r"|negative_slope|scale_factor|p|lambd)$"
 )
 
 
@@ -856,6 +856,7 @@ def takes_number(call: ast.Call, child: ast.AST) -> bool:
     is_function = _OF_MODULE.fullmatch(of) is not None
     if isinstance(child, ast.keyword):
         is_one = _NUMBER_NAMES.match(child.arg or "") is not None
+        is_one = is_one and not (child.arg == "alpha" and re.fullmatch(r"(add|sub)_?", name))
         return is_one and (is_function or isinstance(call.func, ast.Attribute))
     if name == "pad":
         return child in call.args[3:]

@@ -338,10 +338,9 @@ def of_groups(around: Sequence[ast.AST], mask: ast.expr | None) -> Groups | None
             case ast.Compare(left, [ast.Eq()], [right]), ast.Name(turn):
                 sides = {ast.unparse(left): ast.unparse(right), ast.unparse(right): ast.unparse(left)}
                 if turn in sides and (values := _different(over, function)):
-                    counted = (
-                        f"{ast.unparse(over)}, index = torch.unique({values}, return_inverse=True), and "
-                    )
-                    return Groups("index", f"len({ast.unparse(over)})", counted, turn)
+                    classes = over.id if isinstance(over, ast.Name) else "classes"
+                    counted = f"{classes}, index = torch.unique({values}, return_inverse=True), and "
+                    return Groups("index", f"len({classes})", counted, turn)
                 if turn in sides:
                     return Groups(sides[turn], _number(over), turn=turn)
     return None
@@ -349,17 +348,18 @@ def of_groups(around: Sequence[ast.AST], mask: ast.expr | None) -> Groups | None
 
 def _different(over: ast.expr, function: ast.AST | None) -> str:
     """What a loop goes over the different values of: ``labels`` of ``for c in torch.unique(labels)``."""
+    given: list[ast.expr] = [over]
     if isinstance(over, ast.Name) and function is not None:
         given = [
             node.value
             for node in ast.walk(function)
             if isinstance(node, ast.Assign) and over.id in uses.targets(node)
         ]
-        match given:
-            case [ast.Call(ast.Attribute(ast.Name("torch"), "unique"), [values], [])]:
-                return ast.unparse(values)
-            case [ast.Call(ast.Attribute(values, "unique"), [], [])]:
-                return ast.unparse(values)
+    match given:
+        case [ast.Call(ast.Attribute(ast.Name("torch"), "unique"), [values], [])]:
+            return ast.unparse(values)
+        case [ast.Call(ast.Attribute(values, "unique"), [], [])]:
+            return ast.unparse(values)
     return ""
 
 

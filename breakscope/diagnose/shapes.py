@@ -221,7 +221,8 @@ def _of_place(around: Sequence[ast.AST], code: str, callers: Sequence[Sequence[a
     if code == "BS105" and _is_number_of_different(around):
         return Use("distinct", value)
     if code == "BS105" and shape not in ("loop", "message"):
-        return Use("plain", value)  # unique, repeat_interleave: no mask selects
+        over = _gone_over(around)
+        return Use("loop" if over else "plain", value, taker=over)  # unique, repeat_interleave: no mask
     if shape in ("plain", "tested pick") and value.endswith(".tolist()"):
         shape = "list"
     use = _ended(shape, end, innermost, value)
@@ -230,6 +231,19 @@ def _of_place(around: Sequence[ast.AST], code: str, callers: Sequence[Sequence[a
         for end in ends
     )
     return replace(use, also=_also(ends, use, around), returned=returned)
+
+
+def _gone_over(around: Sequence[ast.AST]) -> str:
+    """The comprehension that goes over what is found, as source: ``for c in y.unique()``; else empty."""
+    *_, parent, found = around
+    statement, function = uses.statement(around), uses.function(around)
+    names = uses.targets(statement) if isinstance(statement, ast.Assign) and statement.value is found else []
+    for node in ast.walk(function) if function is not None else ():
+        if not isinstance(node, ast.comprehension):
+            continue
+        if node is parent or (isinstance(node.iter, ast.Name) and node.iter.id in names):
+            return f"for {ast.unparse(node.target)} in {ast.unparse(node.iter)}"
+    return ""
 
 
 def _is_number_of_different(around: Sequence[ast.AST]) -> bool:

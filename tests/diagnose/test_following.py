@@ -2046,3 +2046,52 @@ def test_a_recurrent_module_that_is_made_in_the_compiled_function_is_made_before
     )
     (made,) = [one for one in report.findings if one.gb_id == "GB0014"]
     assert str(made.advice).startswith("A recurrent module is made here, which no setting has traced")
+
+
+@torch
+def test_a_comprehension_over_different_values_is_a_loop_over_them(scan: Scan) -> None:
+    """With the setting alone that would break at each value; and what it reduces has numbers from 0 on."""
+    report = scan(
+        """
+        import torch
+
+        @torch.compile
+        def means(x, labels):
+            return torch.stack([x[labels == c].mean(0) for c in labels.unique()])
+
+        @torch.compile
+        def sums(x, labels):
+            classes = torch.unique(labels)
+            return torch.stack([x[labels == c].sum(0) for c in classes])
+
+        for reduce in (means, sums):
+            reduce(torch.randn(6, 3), torch.tensor([0, 0, 1, 1, 5, 5]))
+        """,
+    )
+    found = [str(one.advice) for one in report.findings if one.code == "BS105"]
+    assert [text.partition(" depends")[0] for text in found] == [
+        "How often the loop runs in `for c in labels.unique()`",
+        "How often the loop runs in `for c in classes`",
+    ]
+    reduced = [str(one.advice) for one in report.findings if one.code == "BS301"]
+    assert len(reduced) == 2
+    for text in reduced:
+        assert "take classes, index = torch.unique(labels, return_inverse=True)" in text
+
+
+@torch
+def test_a_temperature_may_be_a_tensor(scan: Scan) -> None:
+    report = scan(
+        """
+        import torch
+        import torch.nn.functional as F
+
+        @torch.compile
+        def sample(x, temperature):
+            return F.gumbel_softmax(x, tau=temperature.item())
+
+        sample(torch.randn(2, 3), torch.tensor(0.5))
+        """,
+    )
+    (read,) = coded(report, "BS102")
+    assert "keep `temperature` a 0-d tensor" in str(read.advice)
