@@ -271,6 +271,9 @@ def _of_record(code: str, cause: Reason, said: str, site: Site) -> str | None:
         line = site.statement if site.theirs is None else site.theirs.line
         at = site.theirs.at if site.theirs is not None else ""
         return break_words.SIDE_EFFECT.format(line=f"`{line}`{at}" if line else "A line in it")
+    if code == "BS120" and (changed := re.search(r"Attribute '(\w+)' on an outer-scope object", said)):
+        line = f"The line that changes the attribute `{changed[1]}`"
+        return break_words.SIDE_EFFECT.format(line=line)
     if site.function in break_words.BY_FUNCTION:
         return break_words.BY_FUNCTION[site.function].format(read_at=site.read_at)
     if site.module and (code == "BS107" or (site.theirs is None and code not in _OWN_WORDS)):

@@ -142,7 +142,8 @@ def _with_others(made: Sequence[Finding], again: Sequence[_Again]) -> list[Findi
     passed = {one.finding.fingerprint: {v[0] for v in one.origin.values} for one in again if one.origin}
 
     def with_others(finding: Finding) -> Finding:
-        if finding.code != "BS201" or "dynamic" not in (finding.advice or ""):
+        told = re.search("dynamic|one graph more", finding.advice or "")
+        if finding.code not in ("BS201", "BS214") or told is None:
             return finding
         others = [
             one.guard.source

@@ -183,6 +183,8 @@ def words(path: Path, function: str, comment: str | None = None) -> str:
     root, steps = path.root, path.steps
     if imported := _IMPORTED.match(root) if path.scope == "G" else None:
         root = imported[1].replace("_dot_", ".")
+        if root == "__main__" and steps and isinstance(steps[0].key, str):  # the script's own names
+            root, steps = steps[0].key, steps[1:]
     elif root.startswith("__builtins_dict__") and steps and isinstance(steps[0].key, str):
         root, steps = steps[0].key, steps[1:]
     elif root == "fn" and function == "inner":

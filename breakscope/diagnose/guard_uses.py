@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import PurePath
-from typing import Literal
+from typing import Literal, TypeGuard
 
 from breakscope.diagnose import becomes, uses
 from breakscope.diagnose.becomes import End, Kind
@@ -59,6 +59,7 @@ class Taken:
         set_by: the class whose ``__init__`` alone sets it; empty where it is set elsewhere too.
         made: the first line on which the function itself makes it, where a break hands it on.
         sets_itself: the line on which a function at work gives a flag what it had at the later call; else 0.
+        remakes: the line on which a function at work makes a tensor anew that it keeps; else 0.
     """
 
     ends: tuple[End, ...] = ()
@@ -73,6 +74,7 @@ class Taken:
     set_by: str = ""
     made: int = 0
     sets_itself: int = 0
+    remakes: int = 0
 
     @property
     def is_range(self) -> bool:
@@ -234,6 +236,7 @@ def taken(
         set_by=_set_by(ways, guard.source or ""),
         made=_made(ways[0], guard.source or "") if ways and guard.resumed else 0,
         sets_itself=next(filter(None, (_sets_flag(way[-1], guard) for way in ways)), 0),
+        remakes=next(filter(None, (_remakes(way[-1], guard.source or "") for way in ways)), 0),
     )
 
 
@@ -245,6 +248,17 @@ def _sets_flag(function: ast.AST, guard: Guard) -> int:
             case ast.Assign([ast.Attribute(attr=attr)], ast.Constant(bool(value))):
                 if attr == attribute and str(value) == guard.actual:
                     return node.lineno
+    return 0
+
+
+def _remakes(function: ast.AST, name: str) -> int:
+    """The line on which a function makes what an object keeps anew where that is too short; else 0."""
+    for branch in (node for node in ast.walk(function) if isinstance(node, ast.If)):
+        if not name.startswith("self.") or name not in map(ast.unparse, ast.walk(branch.test)):
+            continue
+        for node in (part for line in branch.body for part in ast.walk(line)):
+            if isinstance(node, ast.Assign) and name in uses.targets(node):
+                return node.lineno
     return 0
 
 
@@ -400,10 +414,15 @@ def _begins(modules: Iterable[ast.AST], owner: ast.ClassDef) -> tuple[list[ast.A
 
 
 def _is_looped(function: ast.AST, name: str) -> bool:
-    """Whether a loop runs over a container, itself or by enumerate or zip."""
+    """Whether a loop runs over a container, itself, by enumerate or zip, or by ``range(len(…))``."""
     over = [node.iter for node in ast.walk(function) if isinstance(node, ast.For | ast.comprehension)]
     parts = [part for one in over for part in (one, *getattr(one, "args", ()))]
+    parts += [given for part in parts if _is_length(part) for given in part.args]
     return any(ast.unparse(part) == name for part in parts)
+
+
+def _is_length(node: ast.AST) -> TypeGuard[ast.Call]:
+    return isinstance(node, ast.Call) and uses.called(node) == "len"
 
 
 # What makes something of a container, and leaves it as it is.
@@ -424,9 +443,22 @@ def _fills(way: Sequence[ast.AST], name: str, depth: int = 0) -> bool:
             case [_, ast.Call() as call, given] | [ast.Call() as call, ast.keyword() as given, _]:
                 if not _ASKS.match(uses.called(call)) and _may_fill(call, given, way, depth):
                     return True
-            case [_, ast.Subscript(ctx=ast.Store()), _]:
-                return True
+            case [_, ast.Subscript(slice=place, ctx=ast.Store()), _]:
+                if not _is_there(place, way[-1], name):
+                    return True
     return _adds_to_item(way[-1], name)
+
+
+def _is_there(place: ast.AST, function: ast.AST, name: str) -> bool:
+    """Whether an item is written that a loop over the list counts: it has no more for that."""
+    loops = [node for node in ast.walk(function) if isinstance(node, ast.For)]
+    counted = {f"range(len({name}))", f"enumerate({name})"}
+    turns = {
+        ast.unparse(getattr(loop.target, "elts", [loop.target])[0])
+        for loop in loops
+        if ast.unparse(loop.iter) in counted
+    }
+    return ast.unparse(place) in turns
 
 
 def _uses_before(function: ast.AST, name: str) -> Iterator[tuple[ast.AST, ...]]:

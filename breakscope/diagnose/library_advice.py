@@ -71,6 +71,7 @@ class Theirs:
             no function of the library. source: the statement that the site is in.
         given: whether the settings ask for what the library's own call gives it, which no caller decides.
         through: the library's line that calls torch, where the site is in torch.
+        setter: the object's method that sets what the settings ask to be None.
     """
 
     file: str
@@ -87,6 +88,7 @@ class Theirs:
     source: str = ""
     given: bool = False
     through: str = ""
+    setter: str = ""
 
     @property
     def module(self) -> str | None:
@@ -177,6 +179,7 @@ def advice(
         given = f", or make the call{theirs.at} so that `{theirs.settings}` does not hold" * (
             " is None" in (theirs.settings or "")
         )
+        given += f", with {theirs.setter}() before it" * bool(theirs.setter)
         first = f"Try {_CONFIG}.{setting} = True before the first call{given}"
         return f"{first}. Where it then raises, or still breaks, take that back: {_ways(theirs)}."
     if code in _REWRITTEN:
@@ -290,6 +293,7 @@ def _whose(theirs: Theirs) -> str:
     where = f", called by {theirs.through}" * bool(theirs.through)
     where += f", reached from {theirs.caller}" if theirs.caller else ""
     only = f" and only where `{theirs.settings}`" if theirs.settings else ""
+    only += f" ({theirs.setter}() before the call sets that)" * bool(theirs.setter)
     return f"The line is in {theirs.package}{where}{only}"
 
 

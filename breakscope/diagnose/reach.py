@@ -45,6 +45,44 @@ def settings(sources: Sources, file: str, position: Position | None) -> str | No
     return " and ".join(dict.fromkeys(found[-_MOST:])) or None
 
 
+_UNSET = re.compile(r"self\.(\w+) is None$")
+
+
+def unset(sources: Sources, stack: Sequence[Frame]) -> tuple[str, str]:
+    """What a library's lines on the way ask to be None, as a test, and its method that sets one of them.
+
+    ``("self.begin_index is None", "set_begin_index")`` of a call that stands under that test.
+    """
+    asked: list[str] = []
+    setter = ""
+    for frame in stack[:-1]:
+        if frame.owner != "library":
+            asked, setter = [], ""
+            continue
+        around = sources.around_line(frame.file, frame.line)
+        for parent, child in pairwise(around):
+            if not isinstance(parent, ast.If) or child not in parent.body:
+                continue
+            if (found := _UNSET.match(ast.unparse(parent.test))) is not None:
+                asked.append(found[0])
+                setter = _setter(around, found[1]) or setter
+    return " and ".join(dict.fromkeys(asked[-_MOST:])), setter
+
+
+def _setter(around: Sequence[ast.AST], name: str) -> str:
+    """The public method of the class around that gives an attribute what it is called with; else empty."""
+    owner = next((node for node in reversed(around) if isinstance(node, ast.ClassDef)), None)
+    for method in owner.body if owner is not None else ():
+        if not isinstance(method, ast.FunctionDef) or method.name.startswith("_"):
+            continue
+        for node in ast.walk(method):
+            match node:
+                case ast.Assign([ast.Attribute(ast.Name("self"), attribute)], ast.Name(given)):
+                    if attribute.lstrip("_") == name.lstrip("_") and given in uses.parameters(method):
+                        return method.name
+    return ""
+
+
 def gives_itself(sources: Sources, stack: Sequence[Frame], asked: str | None) -> bool:
     """Whether a library's own call gives a function what ``x is not None`` in it asks for.
 

@@ -228,11 +228,16 @@ def of_generation(origin: Origin) -> str:
     )
 
 
-def _of_no_size(guard: Guard, origin: Origin) -> str | None:
+def _of_no_size(guard: Guard, origin: Origin, does: Taken) -> str | None:
     """Of a size that no argument's follows: of an object's own tensor, or of what data gives."""
     if origin.sizes and origin.made is not None and origin.made.is_of_arguments and not origin.numbers:
         return None  # however it is computed
     follows = bool(origin.sizes) and _follows_one(guard, origin)
+    if (guard.source or "").startswith("self.") and does.remakes:
+        return (
+            f"{guard.source} is made anew in line {does.remakes} where it does not serve any more: make it"
+            " once, before the compiled call, as large as it can become, and take the part that is needed"
+        )
     if (guard.source or "").startswith("self.") and not follows:
         return (
             f"{guard.source} came with another size than before ({_seen(guard)} were seen): it was set anew"
@@ -267,7 +272,7 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
     if "___from_numpy" in guard.expression:
         return (
             f"an array cannot be marked: {_BY_REMEDY}, or make tensors of the arrays in the caller (with"
-            " torch.from_numpy there, and no longer in here) and call maybe_mark_dynamic(…,"
+            " torch.from_numpy there, in place of any in here) and call maybe_mark_dynamic(…,"
             f" {guard.dimension}) on each whose size varies with it"
         )
     if "_base" in (guard.source or "") and (said := _equal_sizes(guard)):
@@ -281,7 +286,7 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
         )
     if number := _very_number(guard, origin):
         return _decided_by_value(guard, origin, number, does)
-    if (said := _of_no_size(guard, origin)) is not None:
+    if (said := _of_no_size(guard, origin, does)) is not None:
         return _of_one(guard) if _is_apart_from_dynamic(guard) else said
     return _decided(guard, origin, does) if origin.sizes else _of_none(guard, origin, does)
 
@@ -546,7 +551,7 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
         return (
             f"{guard.source} has its size from dimension {size.dimension} of"
             f" {size.argument}{_alike(origin)}{_whole(origin)}: it is one compile, and after the second size"
-            f" torch makes it dynamic. To save it, {_pad(size)}, or {_BY_REMEDY}"
+            f" torch makes it dynamic. To save it, {_pad(size)}, or {_BY_REMEDY} ({_how_far(origin, does)})"
         )
     unnamed = list(dict.fromkeys(_whole_argument(one) for one in origin.sizes if not one.named))
     names = _free_names(unnamed, origin.used)
@@ -733,7 +738,8 @@ def _equal_sizes(guard: Guard) -> str | None:
 def asks_for_several(guard: Guard) -> bool:
     """Whether a guard is about several sizes together: ``x.size(0) * x.size(1) >= 16``."""
     sizes = set(_A_SIZE.findall(guard.expected or ""))
-    return guard.cause == "symbolic_shape" and len(sizes) > 1 and _equal_sizes(guard) is None
+    about_sizes = guard.cause == "symbolic_shape" and not of_strides(guard)
+    return about_sizes and len(sizes) > 1 and _equal_sizes(guard) is None
 
 
 _A_SIZE = re.compile(r"[\w.\[\]']+\.size\(\d+\)")
@@ -1078,9 +1084,10 @@ def _attribute(guard: Guard, times: int, does: Taken) -> str:
         )
     if does.set_by:
         return (
-            f"{name} is set in __init__ alone, so objects of {does.set_by} that were made with another value"
-            f" share this function's code (or a script sets it from outside), and each value ({_seen(guard)})"
-            " is a version, made once: that is normal for a few. For many raise"
+            f"no line here but __init__ sets {name}: objects of {does.set_by} that were made with another"
+            " value share this function's code, or it is set from outside (by a script, a method of a base"
+            f" class), and each value ({_seen(guard)}) is a version, made once: that is normal for a few. For"
+            " many raise"
             " torch._dynamo.config.recompile_limit, or"
             f" {_ALONE if guard.resumed else 'compile what calls them, so that they are inlined'}"
         )
@@ -1119,6 +1126,20 @@ def _attribute(guard: Guard, times: int, does: Taken) -> str:
     if guard.expected and _INT.match(guard.expected):
         return _whole_attribute(guard, name, times, does)
     return remedy(guard)
+
+
+_KINDS_OF_STATE = 3  # none yet, 0 or 1, and any other
+
+
+def of_kept_state(guard: Guard, package: str, times: int) -> str:
+    """Of what a library's object keeps for itself, where no caller can hold it in its place."""
+    each = "a version for each kind of value is normal, made once"
+    return (
+        f"{guard.source} is state that {package} keeps in its own object ({_seen(guard)} were seen), and"
+        f" {each if times <= _KINDS_OF_STATE else 'each value is a version'}. To save that, set it before the"
+        " first compiled call to what it has later, where the object lets you; or leave the function eager"
+        " that needs it, with torch.compiler.disable on it"
+    )
 
 
 def _empty_at_first(guard: Guard, name: str) -> str:

@@ -13,9 +13,10 @@ from breakscope.diagnose.collect import Collected, FrameRef, Recompile
 from breakscope.diagnose.guard_paths import of_strides, placeless
 from breakscope.diagnose.guard_uses import Taken, taken
 from breakscope.diagnose.guards import GuardFailure
+from breakscope.diagnose.library_advice import Theirs
 from breakscope.diagnose.origins import Origin, mode_of, origin
 from breakscope.diagnose.places import Places
-from breakscope.diagnose.recompile_advice import advice, asks_for_several
+from breakscope.diagnose.recompile_advice import advice, asks_for_several, of_kept_state
 from breakscope.diagnose.records import RawFrame
 from breakscope.report.model import Counts, Finding, Guard, Location
 from breakscope.report.owners import is_installed
@@ -312,15 +313,15 @@ def _advice(found: Collected, cause: Cause, places: Places) -> str:
     seen = origin_of(found, cause, places)
     does = what_it_does(cause, places, seen)
     times = len(cause.recompiles) + len(cause.refused)
-    said = _of_several(cause) or advice(cause.guard, seen, times, does, side=_side(cause))
+    of_several = "" if does.remakes else _of_several(cause)
+    said = of_several or advice(cause.guard, seen, times, does, side=_side(cause))
     if _is_wrapper(cause.frame.file):
         if seen is not None and seen.other != seen.entry:
             said = _WRAPPED.format(f"{seen.other} and {seen.entry}")
         elif (cause.guard.cause, cause.guard.source) == ("type", "self"):
             said = _WRAPPED.format("Objects of several classes")
-    if _is_layout(cause.guard) and is_installed(cause.frame.file):
-        is_passed = seen is not None and seen.direct
-        said = said if is_passed else _LAYOUT.format(cause.guard.source)
+    if is_installed(cause.frame.file):
+        said = _of_library(cause, seen, said)
     if (
         cause.guard.cause == "size"
         and "dynamic" in said
@@ -349,11 +350,26 @@ def _of_several(cause: Cause) -> str:
     )
 
 
+def _of_library(cause: Cause, seen: Origin | None, said: str) -> str:
+    """What to do about it in code that is not to be edited."""
+    guard = cause.guard
+    if _is_layout(guard):
+        if seen is not None and seen.direct and seen.by is None:
+            return said
+        alone = seen is not None and seen.by is not None and not seen.within
+        return _LAYOUT.format(guard.source, _COMPILED_ALONE if alone else _BROKEN_AROUND)
+    if guard.cause == "module_attribute" and "in the caller" in said:
+        package = Theirs(cause.frame.file, "", None).package
+        return of_kept_state(guard, package, len(cause.recompiles) + len(cause.refused))
+    return said
+
+
 _LAYOUT = (
     "{} is laid out in another way by the library's own code around it (a transpose, a slice, an expand): a"
-    " version for each layout is normal, made once. To save one, repair the break because of which it is"
-    " compiled on its own"
+    " version for each layout is normal, made once. To save one, {}"
 )
+_BROKEN_AROUND = "repair the break because of which it is compiled on its own"
+_COMPILED_ALONE = "compile what calls it as well, in place of it alone"
 
 
 def _is_layout(guard: Guard) -> bool:

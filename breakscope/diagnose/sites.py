@@ -253,6 +253,8 @@ def _told(
     if owner == "torch" or (owner == "library" and is_installed(file)):
         caller = (_calls_torch(stack) if owner == "torch" else None) or places.caller(location, tuple(stack))
         settings = None if standard else reach.settings(*at)
+        unset, setter = reach.unset(places.sources, stack) if owner == "library" else ("", "")
+        settings = " and ".join(filter(None, (unset, settings))) or None
         theirs = Theirs(
             file,
             (whose.function if standard and whose is not None else _qualified(location, places)) or "",
@@ -268,6 +270,7 @@ def _told(
             source="" if standard else reach.statement(*at),
             given=reach.gives_itself(places.sources, stack, settings),
             through=_through(stack, places) if owner == "torch" else "",
+            setter=setter,
         )
     seen = reach.seen(*at, use)
     return ToldSite(

@@ -2095,3 +2095,167 @@ def test_a_temperature_may_be_a_tensor(scan: Scan) -> None:
     )
     (read,) = coded(report, "BS102")
     assert "keep `temperature` a 0-d tensor" in str(read.advice)
+
+
+@torch
+def test_a_table_that_is_made_anew_where_it_is_too_short_is_to_be_made_once(scan: Scan) -> None:
+    report = scan(
+        """
+        import torch
+
+        class Positions(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.table = None
+
+            def forward(self, x):
+                if self.table is None or self.table.size(0) < x.size(1):
+                    self.table = torch.zeros(x.size(1), 4)
+                return x + self.table[: x.size(1)]
+
+        add = torch.compile(Positions())
+        for length in (3, 5, 4, 6):
+            add(torch.randn(2, length, 4))
+        """,
+    )
+    of_table = [one for one in report.findings if one.guard is not None and one.guard.source == "self.table"]
+    sized = [one for one in of_table if one.code in ("BS201", "BS214")]
+    assert {one.code for one in sized} == {"BS201", "BS214"}
+    for one in sized:
+        assert str(one.advice).startswith(
+            "self.table is made anew in line 11 where it does not serve any more"
+        )
+
+
+@torch
+def test_a_list_whose_items_are_replaced_has_no_more_for_that(scan: Scan) -> None:
+    report = scan(
+        """
+        import torch
+
+        @torch.compile
+        def scale(xs):
+            for i in range(len(xs)):
+                xs[i] = xs[i] * 2
+            return xs
+
+        for n in (2, 3):
+            scale([torch.randn(2) for _ in range(n)])
+        """,
+    )
+    (items,) = coded(report, "BS211")
+    assert str(items.advice).startswith("A loop over xs is unrolled")
+
+
+@torch
+def test_what_a_checkpointed_function_changes_is_named(scan: Scan) -> None:
+    report = scan(
+        """
+        import torch
+        from torch.utils.checkpoint import checkpoint
+
+        class Block(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.calls = 0
+
+            def part(self, x):
+                self.calls += 1
+                return x.relu()
+
+            def forward(self, x):
+                return checkpoint(self.part, x, use_reentrant=False)
+
+        torch.compile(Block())(torch.randn(3, requires_grad=True))
+        """,
+    )
+    (change,) = [one for one in report.findings if one.code in ("BS120", "BS302")]
+    assert "The line that changes the attribute `calls` writes to what outlives" in str(change.advice)
+
+
+@torch
+def test_a_name_of_the_script_has_no_module_in_front(scan: Scan) -> None:
+    """Under torch's wrapper Dynamo reads it from the module ``__main__``."""
+    report = scan(
+        """
+        import torch
+
+        class Average:
+            def __init__(self):
+                self.n = 0
+
+        average = Average()
+
+        @torch.compile
+        @torch.no_grad()
+        def update(x):
+            average.n += 1
+            return x / average.n
+
+        for _ in range(4):
+            update(torch.ones(2))
+        """,
+    )
+    counts = [one for one in report.findings if one.guard is not None and one.code == "BS207"]
+    assert [one.guard.source for one in counts if one.guard] == ["average.n"]
+
+
+SCHEDULER = """
+    class Scheduler:
+        def __init__(self):
+            self._step_index = self._begin_index = None
+            self.timesteps = torch.tensor([30, 20, 10])
+
+        @property
+        def begin_index(self):
+            return self._begin_index
+
+        def set_begin_index(self, begin_index=0):
+            self._begin_index = begin_index
+
+        def index_for_timestep(self, timestep):
+            found = (self.timesteps == timestep).nonzero()
+            return found[1 if len(found) > 1 else 0].item()
+
+        def step(self, x, timestep):
+            if self._step_index is None:
+                if self.begin_index is None:
+                    self._step_index = self.index_for_timestep(timestep)
+                else:
+                    self._step_index = self._begin_index
+            x = x + self.timesteps[self._step_index]
+            self._step_index += 1
+            return x
+"""
+
+
+@torch
+def test_what_a_librarys_object_keeps_is_not_for_the_caller_to_hold(scan: Scan, tmp_path: Path) -> None:
+    """Nor is a way that the library goes where something is not set: its own method sets that."""
+    package = tmp_path / "site-packages" / "diffusing"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(f"import torch\n\n{textwrap.dedent(SCHEDULER)}")
+    report = scan(
+        """
+        import sys
+        sys.path.insert(0, "site-packages")
+        import torch
+        from diffusing import Scheduler
+
+        scheduler = Scheduler()
+        step = torch.compile(scheduler.step)
+        x = torch.zeros(3)
+        for timestep in scheduler.timesteps:
+            x = step(x, timestep)
+        """
+    )
+    state = next(one for one in report.findings if one.guard and one.guard.source == "self._step_index")
+    assert str(state.advice).startswith(
+        "self._step_index is state that diffusing keeps in its own object (None"
+    )
+    assert "caller" not in str(state.advice)
+    (selection,) = coded(report, "BS105")
+    assert (
+        "and only where `self._step_index is None and self.begin_index is None` (set_begin_index() before"
+        in str(selection.advice)
+    )

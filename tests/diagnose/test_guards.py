@@ -909,7 +909,7 @@ class Net:
         ),
         ("self.t", ("0", "1"), "module_attribute", "calculate in the caller what needs it, and pass that in"),
         ("self.level", ("0.1", "0.2"), "module_attribute", "min or max compares it (line 15)"),
-        ("self.mode", ("True", "False"), "module_attribute", "self.mode is set in __init__ alone"),
+        ("self.mode", ("True", "False"), "module_attribute", "No line here but __init__ sets self.mode"),
         (
             "cache",
             ("0 items", "2 items", "1 item"),

@@ -223,6 +223,10 @@ def _unwrapped(function: Any) -> tuple[Any, bool]:
     bound = isinstance(function, types.MethodType)
     while _is_of_torch(function) and (inner := getattr(function, "__wrapped__", None)) is not None:
         function, bound = inner, bound or isinstance(inner, types.MethodType)
+    is_module = isinstance(function, torch.nn.Module)
+    called = type(function).forward if is_module else type(function).__call__
+    if not hasattr(function, "__code__") and isinstance(called, types.FunctionType):
+        return _unwrapped(called)[0], True  # an object that can be called
     return function, bound
 
 
