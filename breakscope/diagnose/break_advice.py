@@ -7,6 +7,7 @@ import contextlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePath
 
 from breakscope import catalog
 from breakscope.diagnose import break_words, checks, library_advice, source_advice, uses
@@ -14,6 +15,7 @@ from breakscope.diagnose.becomes import TAKES_SYMBOLS
 from breakscope.diagnose.library_advice import Theirs
 from breakscope.diagnose.records import Reason
 from breakscope.diagnose.site_use import Seen, Shape, Use
+from breakscope.report.owners import is_installed, is_standard
 from breakscope.source.syntax import grouped
 
 _IN_FAKE_CALL = re.compile(r"^(?P<type>\w+Error) <[^>]*>: (?P<text>.+)", re.DOTALL)
@@ -259,6 +261,9 @@ def _runs_again(site: Site) -> bool:
     )
 
 
+_SKIPPED_FILE = re.compile(r"skip reason: file is under skip directory \(([^)\n]+\.py)\)")
+
+
 def _of_record(code: str, cause: Reason, said: str, site: Site) -> str | None:
     """What holds wherever the line is: by torch's record, and by the function of Python's that holds it."""
     if site.both_ways and code == "BS107" and re.search(r"pack_padded_sequence|pad_packed_sequence", said):
@@ -267,6 +272,8 @@ def _of_record(code: str, cause: Reason, said: str, site: Site) -> str | None:
         site.theirs is None or text != break_words.NUMBERS_OF_NUMPY
     ):
         return text
+    if (file := _SKIPPED_FILE.search(said)) and not is_installed(file[1]) and not is_standard(file[1]):
+        return break_words.NAMESAKE.format(file=PurePath(file[1]).name, name=PurePath(file[1]).stem)
     if code == "BS120" and "Unsafe side effect" in said:
         line = site.statement if site.theirs is None else site.theirs.line
         at = site.theirs.at if site.theirs is not None else ""

@@ -27,6 +27,10 @@ PACKED_BOTH_WAYS = (
     "The input is packed for an RNN of two directions, which would read padding first where it is not: leave"
     " the packed RNN eager, and compile what stands before and after it, each as a module of its own."
 )
+NAMESAKE = (
+    "Torch takes {file} for the package `{name}`, or for a part of one, which Dynamo never traces: give the"
+    " file another name."
+)
 RNN_MADE = (
     "A recurrent module is made here, which no setting has traced: make it before the compiled call, and pass"
     f" it in. A whole RNN, LSTM or GRU asks for {CONFIG}.allow_rnn = True then, a cell does not."

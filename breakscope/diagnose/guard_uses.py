@@ -60,6 +60,7 @@ class Taken:
         made: the first line on which the function itself makes it, where a break hands it on.
         sets_itself: the line on which a function at work gives a flag what it had at the later call; else 0.
         remakes: the line on which a function at work makes a tensor anew that it keeps; else 0.
+        recurs: whether the function calls itself with a part of it.
     """
 
     ends: tuple[End, ...] = ()
@@ -75,6 +76,7 @@ class Taken:
     made: int = 0
     sets_itself: int = 0
     remakes: int = 0
+    recurs: bool = False
 
     @property
     def is_range(self) -> bool:
@@ -237,6 +239,7 @@ def taken(
         made=_made(ways[0], guard.source or "") if ways and guard.resumed else 0,
         sets_itself=next(filter(None, (_sets_flag(way[-1], guard) for way in ways)), 0),
         remakes=next(filter(None, (_remakes(way[-1], guard.source or "") for way in ways)), 0),
+        recurs=any(_recurs(way[-1], guard.source or "") for way in ways[:1]),
     )
 
 
@@ -260,6 +263,19 @@ def _remakes(function: ast.AST, name: str) -> int:
             if isinstance(node, ast.Assign) and name in uses.targets(node):
                 return node.lineno
     return 0
+
+
+def _recurs(function: ast.AST, name: str) -> bool:
+    """Whether a function calls itself with a part of what an argument holds: ``self(tree[0])``."""
+    own = getattr(function, "name", "")
+    of = re.match(r"\w+", name)
+    called = {own, f"self.{own}"} | ({"self"} if own == "forward" else set())
+    return of is not None and any(
+        isinstance(node, ast.Call)
+        and ast.unparse(node.func) in called
+        and any(re.match(rf"{of[0]}[.\[]", ast.unparse(given)) for given in node.args)
+        for node in ast.walk(function)
+    )
 
 
 def _is_eager(end: End, own: ast.AST, file: str, eager: Collection[tuple[str, str]]) -> bool:

@@ -522,7 +522,8 @@ def _of_each(guard: Guard, origin: Origin, does: Taken) -> str:
 
 def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
     size = origin.sizes[0]
-    where = "" if size.argument == guard.source else f", from which {guard.source} has its size,"
+    is_own = origin.direct or size.argument == guard.source
+    where = "" if is_own else f", from which {guard.source} has its size,"
     ones = sorted(_SPECIAL_SIZES & {str(size.old), str(size.new), *guard.values})
     if guard.cause == "symbolic_shape" and not ones:
         return _of_condition(guard, origin, does)

@@ -313,8 +313,10 @@ def _advice(found: Collected, cause: Cause, places: Places) -> str:
     seen = origin_of(found, cause, places)
     does = what_it_does(cause, places, seen)
     times = len(cause.recompiles) + len(cause.refused)
-    of_several = "" if does.remakes else _of_several(cause)
-    said = of_several or advice(cause.guard, seen, times, does, side=_side(cause))
+    said = "" if does.remakes else _of_several(cause)
+    if does.recurs and cause.guard.cause in _OF_STRUCTURE:
+        said = _STRUCTURE.format(re.split(r"[.\[]", cause.guard.source or "")[0])
+    said = said or advice(cause.guard, seen, times, does, side=_side(cause))
     if _is_wrapper(cause.frame.file):
         if seen is not None and seen.other != seen.entry:
             said = _WRAPPED.format(f"{seen.other} and {seen.entry}")
@@ -328,9 +330,19 @@ def _advice(found: Collected, cause: Cause, places: Places) -> str:
         and not re.search(r"number of|is unrolled over", said)
     ):
         said += _RANGES * does.is_range
+    said = _BY_NAME.sub(r"\g<name>", said)
     return f"{said}. {_FORBIDDEN}" if first.raised else said
 
 
+_BY_NAME = re.compile(r"\bkwargs\['(?P<name>\w+)'\]")  # as the call spells it
+
+
+_OF_STRUCTURE = ("type", "container", "int_value", "constant_value", "rank")
+_STRUCTURE = (
+    "{} is a structure that the function goes through by calling itself, and each structure that comes is a"
+    " version: compile what it does at one place of it, as a function or module of its own, and leave the"
+    " recursion to Python"
+)
 _ASKED_AT = re.compile(r"# (?P<file>\S+\.py):(?P<line>\d+) in ")
 _OF_TORCH = re.compile(r"(nn|optim|utils|distributions|_\w+)/|(functional|_tensor|overrides)\.py$")
 

@@ -2259,3 +2259,31 @@ def test_what_a_librarys_object_keeps_is_not_for_the_caller_to_hold(scan: Scan, 
         "and only where `self._step_index is None and self.begin_index is None` (set_begin_index() before"
         in str(selection.advice)
     )
+
+
+@torch
+def test_a_structure_that_a_function_goes_through_by_itself_has_no_one_type(scan: Scan) -> None:
+    report = scan(
+        """
+        import torch
+
+        class Tree(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.leaf, self.join = torch.nn.Embedding(5, 4), torch.nn.Linear(8, 4)
+
+            def forward(self, tree):
+                if isinstance(tree, int):
+                    return self.leaf(torch.tensor(tree))
+                return torch.tanh(self.join(torch.cat([self(tree[0]), self(tree[1])])))
+
+        net = torch.compile(Tree())
+        for tree in ((1, 2), ((1, 2), 3), (1, (2, (3, 4)))):
+            net(tree)
+        """,
+    )
+    assert {one.code for one in report.findings} == {"BS207", "BS210"}
+    for one in report.findings:
+        assert str(one.advice).startswith(
+            "tree is a structure that the function goes through by calling itself"
+        )

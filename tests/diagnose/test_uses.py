@@ -1090,3 +1090,19 @@ class Net(nn.Module):
 """
     place = marked(file, body)
     assert reach.called_in_loop(Sources(), str(file), place) == ("self.scores", "self.lin")
+
+
+def test_a_file_that_torch_takes_for_a_package_is_to_be_renamed() -> None:
+    """A script's own ``tree.py``: torch leaves out the package of that name, and looks for it by path."""
+    context = "qualname: Tree.forward, name: forward, filename: `/home/a/tree.py`, skip reason: file is under"
+    cause = Reason(
+        "GB0008",
+        "Attempted to inline function marked as skipped",
+        "",
+        (),
+        f"{context} skip directory (/home/a/tree.py)",
+    )
+    theirs = library_advice.Theirs("/env/lib/python3.12/site-packages/torch/_dynamo/x.py", "inner", "a.py:3")
+    said = break_advice.advice("BS107", "BS107", cause, break_advice.Site(Use("plain"), theirs), "inner")
+    assert said.startswith("Torch takes tree.py for the package `tree`")
+    assert said.endswith("give the file another name.")
