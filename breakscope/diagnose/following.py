@@ -490,17 +490,29 @@ def _read_of_tensor(one: _Again, guard: Guard, sites: Sequence[Finding]) -> Find
         return None
     reads = f"{guard.source}.item()" in guard.expression
     of_numpy = f"___from_numpy({guard.source}).item()" in guard.expression
-    name = re.escape(guard.source or "")
+    name, held = re.escape(guard.source or ""), re.split(r"[.\[]", guard.source or "")[0]
+    made = rf"^\s*({name}|{re.escape(held)})(: [^=]+)? = "
     return next(
         (
             site
             for site in sites
-            if site.location.function == one.finding.location.function
+            if _is_of(site, one.finding)
             and (reads or site.code in ("BS102", "BS103") or (of_numpy and site.code in _RAISED))
-            and re.search(rf"\b{name}\b" if reads else rf"^\s*{name} = ", site.location.source or "")
+            and re.search(rf"\b{name}\b" if reads else made, site.location.source or "")
         ),
         None,
     )
+
+
+def _is_of(site: Finding, finding: Finding) -> bool:
+    """Whether a site is in the function of a finding, in a comprehension of it too."""
+    function = finding.location.function
+    if site.location.function == function:
+        return True
+    place = site.location
+    inside = (place.function or "").endswith(("comp>", "genexpr>"))
+    around = ((frame.file, frame.line, frame.function) for frame in site.stack)
+    return inside and (place.file, place.line, function or "") in around
 
 
 def _hands_array(one: _Again, guard: Guard, sites: Sequence[Finding], places: Places) -> Finding | None:

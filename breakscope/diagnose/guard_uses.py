@@ -61,6 +61,7 @@ class Taken:
         sets_itself: the line on which a function at work gives a flag what it had at the later call; else 0.
         remakes: the line on which a function at work makes a tensor anew that it keeps; else 0.
         recurs: whether the function calls itself with a part of it.
+        tensored: the line on which a function at work makes a tensor of it, where it is a container; else 0.
     """
 
     ends: tuple[End, ...] = ()
@@ -77,6 +78,7 @@ class Taken:
     sets_itself: int = 0
     remakes: int = 0
     recurs: bool = False
+    tensored: int = 0
 
     @property
     def is_range(self) -> bool:
@@ -240,6 +242,7 @@ def taken(
         sets_itself=next(filter(None, (_sets_flag(way[-1], guard) for way in ways)), 0),
         remakes=next(filter(None, (_remakes(way[-1], guard.source or "") for way in ways)), 0),
         recurs=any(_recurs(way[-1], guard.source or "") for way in ways[:1]),
+        tensored=next(filter(None, (_tensored(way[-1], guard.source or "") for way in ways)), 0),
     )
 
 
@@ -261,6 +264,19 @@ def _remakes(function: ast.AST, name: str) -> int:
             continue
         for node in (part for line in branch.body for part in ast.walk(line)):
             if isinstance(node, ast.Assign) and name in uses.targets(node):
+                return node.lineno
+    return 0
+
+
+_MAKES_TENSOR = re.compile(r"(as_tensor|tensor|asarray|(Long|Float)?Tensor)$")
+
+
+def _tensored(function: ast.AST, name: str) -> int:
+    """The line on which a function makes a tensor of a list, or of a list that holds it; else 0."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Call) and node.args and _MAKES_TENSOR.match(uses.called(node)):
+            given = node.args[0]
+            if name in map(ast.unparse, (given, *getattr(given, "elts", ()))):
                 return node.lineno
     return 0
 

@@ -846,6 +846,12 @@ def _number(guard: Guard, origin: Origin | None, times: int, does: Taken) -> str
             f" {name} as symbolic from then on, but for 0 and 1, and {asks} asks for it, so that each side"
             f" stays a version. To save this one, keep the value the same, or {_BY_REMEDY}"
         )
+    if times <= 1 and guard.cause == "int_value" and does.made and guard.resumed:
+        return (
+            f"one compile for a second value is normal: torch treats {name} as symbolic from then on, but for"
+            " 0 and 1, and where an operation or a branch needs the number. It is made here (line"
+            f" {does.made}), and a graph break hands it on: to save this compile, repair that break"
+        )
     if times <= 1 and guard.cause == "int_value":
         return (
             f"one compile for a second value is normal: torch treats {name} as symbolic from then on, but for"
@@ -1363,6 +1369,12 @@ def _unrolled(guard: Guard, does: Taken) -> str | None:
         return remedy(guard)
     if does.fills or guard.cause != "container" or not re.search(r"\d+ items?", guard.expected or ""):
         return None
+    if not does.loops and does.tensored and (guard.source or "").startswith("self."):
+        return (
+            f"line {does.tensored} makes a tensor of {guard.source} at each call, and each number of items"
+            f" ({_seen(guard)}) is a version: for a few objects that differ in it that is normal. To save it,"
+            " hold the tensor in its place, made where it is set: torch makes a size dynamic after its second"
+        )
     if not does.loops:
         if guard.expected == "0 items" or does.is_varied or not (guard.source or "").isidentifier():
             return None

@@ -330,11 +330,23 @@ def _advice(found: Collected, cause: Cause, places: Places) -> str:
         and not re.search(r"number of|is unrolled over", said)
     ):
         said += _RANGES * does.is_range
-    said = _BY_NAME.sub(r"\g<name>", said)
+    said = _named(said, cause, seen)
     return f"{said}. {_FORBIDDEN}" if first.raised else said
 
 
 _BY_NAME = re.compile(r"\bkwargs\['(?P<name>\w+)'\]")  # as the call spells it
+_BY_PLACE = re.compile(r"\bargs\[(?P<at>\d+)\]")
+
+
+def _named(said: str, cause: Cause, seen: Origin | None) -> str:
+    """What is said, with the names of arguments in place of where a wrapper has them."""
+    parameters = seen.parameters if seen is not None and _is_wrapper(cause.frame.file) else ()
+
+    def name(found: re.Match[str]) -> str:
+        at = int(found["at"])
+        return parameters[at] if at < len(parameters) else found[0]
+
+    return _BY_PLACE.sub(name, _BY_NAME.sub(r"\g<name>", said))
 
 
 _OF_STRUCTURE = ("type", "container", "int_value", "constant_value", "rank")

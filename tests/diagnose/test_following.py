@@ -2287,3 +2287,68 @@ def test_a_structure_that_a_function_goes_through_by_itself_has_no_one_type(scan
         assert str(one.advice).startswith(
             "tree is a structure that the function goes through by calling itself"
         )
+
+
+@torch
+def test_a_wrappers_arguments_have_the_names_of_the_function(scan: Scan) -> None:
+    report = scan(
+        """
+        import torch
+
+        class Model(torch.nn.Module):
+            @torch.no_grad()
+            def generate(self, ids, steps, top_k=2):
+                for _ in range(steps):
+                    ids = torch.cat((ids, ids.topk(top_k).values[:, :1]), 1)
+                return ids
+
+        generate = torch.compile(Model().generate)
+        for length, steps in ((1, 3), (3, 3), (3, 4)):
+            generate(torch.zeros(2, length + 2), steps, top_k=2)
+        """,
+    )
+    (turns,) = coded(report, "BS207")
+    assert str(turns.advice).startswith("steps is how often a loop runs")
+
+
+@torch
+def test_a_tuple_of_which_each_call_makes_a_tensor_is_to_be_held_as_one(scan: Scan) -> None:
+    report = scan(
+        """
+        import torch
+
+        class Task:
+            def __init__(self, tokens):
+                self.tokens = tokens
+
+            def run(self, x):
+                return x + torch.tensor([self.tokens]).sum()
+
+        for tokens in ((1, 2, 3), (1, 2, 3, 4)):
+            torch.compile(Task(tokens).run)(torch.ones(2))
+        """,
+    )
+    (items,) = coded(report, "BS211")
+    assert str(items.advice).startswith("Line 9 makes a tensor of self.tokens at each call")
+
+
+@torch
+def test_a_number_of_an_annotated_name_goes_with_the_comprehension_that_reads_it(scan: Scan) -> None:
+    report = scan(
+        """
+        import torch
+
+        @torch.compile
+        def words(x):
+            picked: list[float] = [t.item() for t in x]
+            x = x * 2
+            torch._dynamo.graph_break()
+            return x + picked[0]
+
+        for i in range(3):
+            words(torch.tensor([2.0 + i, 3.0]))
+        """,
+    )
+    for one in report.findings:
+        if one.kind == "recompile":
+            assert one.caused_by is not None, one
