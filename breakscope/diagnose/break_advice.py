@@ -305,7 +305,7 @@ def _of_seen(code: str, site: Site) -> str | None:
     if code in ("BS101", "BS102", "BS110", "BS111") and site.seen.arrayed is not None:
         name, line = site.seen.arrayed
         return break_words.ARRAYED.format(name=name, line=line)
-    if code in ("BS101", "BS102") and site.seen.numpy is not None:
+    if code in ("BS101", "BS102") and site.seen.numpy is not None and site.shape != "list":
         name, kind = site.seen.numpy
         read = re.fullmatch(rf"(float|int)\({re.escape(name)}\)", site.expression)
         if kind in ("array", "") and read and site.shape == "arithmetic":

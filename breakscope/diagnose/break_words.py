@@ -905,6 +905,11 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " i), for rows of d values with i[..., None].expand(-1, -1, d), which has one size; or set"
         f" {SHAPES}, where nothing branches on the size."
     ),
+    ("BS105", "bound"): (
+        "One position is the bound of a slice{in_it}, a number that data decide however it is found: keep the"
+        " whole and mask by position, torch.arange(size) < {Mask}.int().argmax(-1) for what is in front of"
+        " the first, or cut in the caller."
+    ),
     ("BS105", "positions"): (
         "The positions are only reduced{in_it}: i = torch.arange(size) under the mask does that,"
         " torch.where({mask}, i, -1).max() for the last and torch.where({mask}, i, size).min() for the first,"

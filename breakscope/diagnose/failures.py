@@ -17,7 +17,7 @@ from breakscope.report.model import Counts, Finding, Unattributed
 _FULLGRAPH, _STRICT = "fullgraph=True", "error_on_graph_break(True)"
 # What running an op on fake tensors raised.
 _RAISED = re.compile(r"got (?P<type>\w+)\((?P<quote>['\"])(?P<text>.*?)(?P=quote),?\)", re.DOTALL)
-_NO_ARRAY = re.compile(r"argument of type: <class '(?:[\w.]*\.)?(?P<type>\w+)'>")
+_GIVEN = re.compile(r"argument of type: <class '(?:[\w.]*\.)?(?P<type>\w+)'>")
 _MESSAGE = re.compile(r"(print|warnings\.warn|\w*(log|logger|logging)\.\w+)\(")
 
 
@@ -95,12 +95,17 @@ def _advice(
             " there outside"
             " of the compiled function, and report the text to PyTorch."
         )
-    given = _NO_ARRAY.search(f"{reason.gb_type}\n{reason.explanation}")
+    given = _GIVEN.search(f"{reason.gb_type}\n{reason.explanation}")
     if code in ("BS190", "BS191", "BS306") and given and re.search(r"\b(np|numpy)\.", source):
         return (
             f"numpy is given a {given['type']} here, of which Dynamo makes no array: give it list(…) of"
             " that, or"
             " compute it in the caller and pass it in."
+        )
+    if code == "BS306" and given and re.search(r"\btorch\.(as_)?tensor\(", source):
+        return (
+            f"While tracing, torch makes no tensor of a {given['type']}, as eager code does: give it a list"
+            " of that, list(…)."
         )
     if code == "BS306" and _MESSAGE.match(source):
         return (

@@ -142,8 +142,8 @@ def _with_others(made: Sequence[Finding], again: Sequence[_Again]) -> list[Findi
     passed = {one.finding.fingerprint: {v[0] for v in one.origin.values} for one in again if one.origin}
 
     def with_others(finding: Finding) -> Finding:
-        told = re.search("dynamic|one graph more", finding.advice or "")
-        if finding.code not in ("BS201", "BS214") or told is None:
+        told = re.search("dynamic|one graph more|[Tt]o save", finding.advice or "")
+        if finding.code not in _OF_SIZES_AND_NUMBERS or told is None:
             return finding
         others = [
             one.guard.source
@@ -169,6 +169,9 @@ def _with_others(made: Sequence[Finding], again: Sequence[_Again]) -> list[Findi
         return replace(finding, advice=f"{(finding.advice or '').rstrip('.')}. {said}")
 
     return [with_others(finding) for finding in made]
+
+
+_OF_SIZES_AND_NUMBERS = ("BS201", "BS207", "BS211", "BS214")
 
 
 def _named_often(names: Sequence[str], made: Sequence[Finding], finding: Finding) -> list[str]:

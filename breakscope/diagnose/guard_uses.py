@@ -62,6 +62,7 @@ class Taken:
         remakes: the line on which a function at work makes a tensor anew that it keeps; else 0.
         recurs: whether the function calls itself with a part of it.
         tensored: the line on which a function at work makes a tensor of it, where it is a container; else 0.
+        turns: another attribute that a loop in a function at work is unrolled over, and the line; else None.
     """
 
     ends: tuple[End, ...] = ()
@@ -79,6 +80,7 @@ class Taken:
     remakes: int = 0
     recurs: bool = False
     tensored: int = 0
+    turns: tuple[str, int] | None = None
 
     @property
     def is_range(self) -> bool:
@@ -243,6 +245,7 @@ def taken(
         remakes=next(filter(None, (_remakes(way[-1], guard.source or "") for way in ways)), 0),
         recurs=any(_recurs(way[-1], guard.source or "") for way in ways[:1]),
         tensored=next(filter(None, (_tensored(way[-1], guard.source or "") for way in ways)), 0),
+        turns=next(filter(None, (_turns_over(way[-1], guard.source or "") for way in ways)), None),
     )
 
 
@@ -266,6 +269,16 @@ def _remakes(function: ast.AST, name: str) -> int:
             if isinstance(node, ast.Assign) and name in uses.targets(node):
                 return node.lineno
     return 0
+
+
+def _turns_over(function: ast.AST, name: str) -> tuple[str, int] | None:
+    """The attribute that says how often a loop of a function runs, where that is not what is asked for."""
+    for loop in (node for node in ast.walk(function) if isinstance(node, ast.For)):
+        match loop.iter:
+            case ast.Call(ast.Name("range"), [ast.Attribute(ast.Name("self")) as over]):
+                if ast.unparse(over) != name:
+                    return ast.unparse(over), loop.lineno
+    return None
 
 
 _MAKES_TENSOR = re.compile(r"(as_tensor|tensor|asarray|(Long|Float)?Tensor)$")

@@ -676,9 +676,13 @@ def _zero_or_one(guard: Guard, size: Size, origin: Origin, where: str, ones: lis
         if is_other
         else f"dimension {size.dimension} of {size.argument}{where}"
     )
+    where_it_came = f"{at} {origin.where}"
+    if at != "at" and origin.earlier:  # another call passes other variables
+        what = f"dimension {size.dimension} of {size.parameter or guard.source}"
+        where_it_came = f"in the call at {origin.earlier}"
     came = (
-        f"torch compiles sizes 0 and 1 apart from all others, and {what} came with {' and '.join(ones)} {at}"
-        f" {origin.where}: one graph more{each}, once"
+        f"torch compiles sizes 0 and 1 apart from all others, and {what} came with {' and '.join(ones)}"
+        f" {where_it_came}: one graph more{each}, once"
     )
     return f"{came}. {_apart(size, origin)}"
 
@@ -689,6 +693,8 @@ def _apart(size: Size, origin: Origin) -> str:
         not (_IN_LIST.search(one.path) or one.dimension) and (one.old, one.new) == (size.old, size.new)
         for one in origin.sizes
     )
+    items = {(one.dimension, one.old, one.new) for one in origin.sizes}
+    is_batch |= size.dimension == 0 and len(origin.sizes) > 1 and len(items) == 1
     if _IN_LIST.search(size.path) and not is_batch:
         return (
             "That is normal where an item has one thing, or none; but each item of the list has a graph for"
@@ -1161,6 +1167,12 @@ def _whole_attribute(guard: Guard, name: str, times: int, does: Taken) -> str:
     """Of a whole number that an object keeps."""
     if any("ensor" in value for value in guard.values):
         return _float_attribute(guard, name, does)
+    if any(re.search("ndarray|numpy", value) for value in guard.values):
+        return (
+            f"{name} is a number of Python's first and numpy's later ({_seen(guard)}), a version for each:"
+            " begin it as numpy's, np.float32(…) or the like, or put a number of Python's into it, int(…) or"
+            " float(…), in what is not compiled"
+        )
     is_held = not does.of_module and not _OF_CONTAINER.fullmatch(name)
     if times <= 1 and is_held and not _SPECIAL_SIZES & set(guard.values):
         return (
@@ -1217,7 +1229,8 @@ def _int_attribute(guard: Guard, name: str, does: Taken) -> str:
     if not is_module:
         return (
             f"make {name} a tensor where no branch, slice or size asks for it, or read it in the caller and"
-            f" pass it in: an int argument is symbolic after its second value {seen}"
+            " pass it in: an int argument is symbolic after its second value, where numpy does not need it"
+            f" {seen}"
         )
     return (
         f"make {name} {buffer} where no branch, slice or size asks for it, or keep and test it in the"
@@ -1484,8 +1497,9 @@ def _gradient(guard: Guard, origin: Origin | None) -> str | None:
     if _OWN.search(guard.expression):
         return (
             f"{guard.source} is a parameter, and it was {'frozen' if guard.actual == 'False' else 'unfrozen'}"
-            " between calls: one version for each is normal, once. To save one, set requires_grad_() before"
-            " the first compiled call"
+            " between calls, or it is that of another object which shares this code (a target network): one"
+            " version for each is normal, once. Of one object, requires_grad_() before the first compiled"
+            " call saves one"
         )
     if origin is not None and origin.direct:
         return (

@@ -127,6 +127,8 @@ def _by_new_size(
         failure, guard = one
         if guard.cause != "size" or guard.source != failed[0][1].source:
             return False
+        if f"{guard.source}.size({guard.dimension})" in (failed[0][1].expected or ""):
+            return False  # the latest version holds for any such size, laid out as it is there
         seen = origin(found, failure.compile_id, item.compile_id, guard, places)
         came = (guard.expected, guard.actual)
         return seen is not None and any((str(size.old), str(size.new)) == came for size in seen.sizes)
@@ -223,6 +225,11 @@ def _finding(found: Collected, cause: Cause, places: Places, why_expected: str |
     steps = [r.step for r in cause.recompiles if r.step is not None]
     raised = any(recompile.raised for recompile in cause.recompiles)
     divides = _divides_by_rate(found, cause, places)
+    seen = origin_of(found, cause, places)
+    # The number of a loop's turns is no number that torch takes any of after its second.
+    turns = (
+        cause.guard.cause in ("int_value", "module_attribute") and what_it_does(cause, places, seen).is_range
+    )
     return Finding(
         fingerprint=places.fingerprint(code, location, about, of_function=True),
         code=code,
@@ -245,7 +252,7 @@ def _finding(found: Collected, cause: Cause, places: Places, why_expected: str |
         effect="ended" if raised else None,
         first_step=min(steps, default=None),
         last_step=max(steps, default=None),
-        expected=None if divides or raised else why_expected,
+        expected=None if divides or raised or turns else why_expected,
     )
 
 
@@ -330,6 +337,8 @@ def _advice(found: Collected, cause: Cause, places: Places) -> str:
         and not re.search(r"number of|is unrolled over", said)
     ):
         said += _RANGES * does.is_range
+    if does.turns is not None and cause.guard.cause == "container":
+        said += _UNROLLED_OVER.format(*does.turns)
     said = _named(said, cause, seen)
     return f"{said}. {_FORBIDDEN}" if first.raised else said
 
@@ -349,6 +358,10 @@ def _named(said: str, cause: Cause, seen: Origin | None) -> str:
     return _BY_PLACE.sub(name, _BY_NAME.sub(r"\g<name>", said))
 
 
+_UNROLLED_OVER = (
+    ". A loop over {0} (line {1}) is unrolled: where that changes with it, each number of turns is a version"
+    " all the same, and what a turn computes is to be compiled, with the loop left to Python"
+)
 _OF_STRUCTURE = ("type", "container", "int_value", "constant_value", "rank")
 _STRUCTURE = (
     "{} is a structure that the function goes through by calling itself, and each structure that comes is a"

@@ -268,6 +268,8 @@ def _of_mask(ends: Sequence[End], around: Sequence[ast.AST], value: str, code: s
     if isinstance(around[-1], ast.Call) and loops.takes_last(around):
         return Use("positions", value, mask=loops.mask_of(around[-1]))
     if isinstance(around[-1], ast.Call) and loops.takes_first(around):
+        if any(isinstance(node, ast.Slice) for node in around):
+            return Use("bound", value, mask=loops.mask_of(around[-1]))
         return Use("first", value, mask=loops.mask_of(around[-1]))
     use = _of_selection(ends, around, value)
     if code and of_index(around) == "placed":

@@ -1,0 +1,254 @@
+"""What is said of code that several calls or objects share, and of what another change at the same call hides."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from warm_scanning import WarmScans, coded
+
+from breakscope.report.model import Report
+
+pytestmark = pytest.mark.torch
+Scan = Callable[..., Report]
+
+NET = """
+    import torch
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = torch.nn.Linear(4, 4)
+
+        def forward(self, x):
+            return self.fc(x).relu()
+"""
+
+
+@pytest.fixture
+def scan(warm: WarmScans, tmp_path: Path) -> Scan:
+    return lambda source, *options: warm.scan(tmp_path, source, *options)
+
+
+def said(report: Report, code: str) -> str:
+    (finding,) = coded(report, code)
+    return str(finding.advice)
+
+
+def test_a_target_network_is_not_said_to_be_frozen_between_calls(scan: Scan) -> None:
+    report = scan(
+        NET
+        + """
+    online, target = Net(), Net()
+    target.requires_grad_(False)
+    online.compile()
+    target.compile()
+    x = torch.randn(3, 4)
+    for _ in range(2):
+        (online(x) - target(x)).pow(2).mean().backward()
+"""
+    )
+    assert "or it is that of another object which shares this code" in said(report, "BS205")
+
+
+def test_a_size_of_one_is_told_of_the_call_that_had_it(scan: Scan) -> None:
+    report = scan(
+        NET
+        + """
+    net = Net()
+    net.compile()
+
+    @torch.no_grad()
+    def act(state):
+        return net(state.unsqueeze(0))
+
+    @torch.no_grad()
+    def learn(next_states):
+        return net(next_states)
+
+    act(torch.randn(4))
+    learn(torch.randn(4, 4))
+"""
+    )
+    text = said(report, "BS201")
+    assert "dimension 0 of x came with 1 in the call at script.py:17" in text
+    assert "next_states" not in text
+
+
+def test_a_tuple_of_one_batch_is_no_list_of_items(scan: Scan) -> None:
+    report = scan(
+        """
+        import torch
+
+        @torch.compile
+        def both(inputs):
+            mel, audio = inputs
+            return mel.sum(1) + audio.sum(1)
+
+        for batch in (2, 1):
+            both((torch.randn(batch, 4), torch.randn(batch, 6)))
+        """
+    )
+    text = said(report, "BS201")
+    assert "drop_last=True" in text
+    assert "these multiply" not in text
+
+
+def test_a_slice_that_is_laid_out_otherwise_is_no_new_size(scan: Scan) -> None:
+    """The version for any length is there, and fails at the strides alone."""
+    report = scan(
+        """
+        import torch
+
+        @torch.compile
+        def last(ids):
+            return ids.cumsum(1)[:, -1]
+
+        ids = torch.zeros(1, 2, dtype=torch.long)
+        for _ in range(9):
+            kept = ids if ids.size(1) <= 8 else ids[:, -8:]
+            ids = torch.cat([ids, last(kept)[:, None]], 1)
+        """
+    )
+    (size,) = coded(report, "BS201")
+    assert size.guard is not None
+    assert size.guard.values == ("2", "3")
+    assert said(report, "BS214").startswith("The strides of ids do not follow its sizes")
+
+
+def test_what_hides_the_number_of_turns_names_them(scan: Scan) -> None:
+    report = scan(
+        """
+        import torch
+
+        class Sampler:
+            def __init__(self, steps):
+                self.steps, self.map = steps, list(range(steps))
+
+            def loop(self, x):
+                for i in range(self.steps):
+                    x = (x + torch.tensor(self.map)[i]).sin()
+                return x
+
+        for steps in (3, 5):
+            torch.compile(Sampler(steps).loop)(torch.ones(2))
+        """
+    )
+    assert "A loop over self.steps (line 9) is unrolled" in said(report, "BS211")
+
+
+def test_a_number_beside_that_of_turns_is_not_all_that_changed(scan: Scan) -> None:
+    report = scan(
+        """
+        import torch
+
+        @torch.compile
+        def generate(x, n, top_k):
+            for _ in range(n):
+                x = torch.where(x < x.topk(min(top_k, x.size(-1))).values[:, -1:], x - 1, x).sin()
+            return x
+
+        for n, k in ((3, 5), (4, 5), (6, 7), (7, 7)):
+            generate(torch.randn(2, 16), n, k)
+        """
+    )
+    (number,) = [one for one in coded(report, "BS207") if one.guard and one.guard.source == "top_k"]
+    assert str(number.advice).endswith(
+        "See to n first: it changes more often, a version for each."
+    ) or re.search(r"n changed at the same call", str(number.advice))
+
+
+def test_a_second_number_of_turns_is_not_expected(scan: Scan) -> None:
+    report = scan(
+        """
+        import torch
+
+        @torch.compile
+        def turn(x, n):
+            for _ in range(n):
+                x = x.sin()
+            return x
+
+        for n in (6, 8):
+            turn(torch.randn(3), n)
+        """
+    )
+    (turns,) = coded(report, "BS207")
+    assert turns.expected is None
+
+
+def test_a_number_that_becomes_numpys_is_to_begin_as_such(scan: Scan) -> None:
+    report = scan(
+        """
+        import numpy as np
+        import torch
+
+        class Tree:
+            def __init__(self):
+                self.max = 1
+
+            def update(self, values):
+                self.max = max(np.max(values), self.max)
+                return values + 1
+
+        update = torch.compile(Tree().update)
+        for _ in range(3):
+            update(np.array([2.5, 0.7], dtype=np.float32))
+        """
+    )
+    assert said(report, "BS209").startswith("self.max is a number of Python's first and numpy's later")
+
+
+def test_a_list_of_what_an_index_of_numpys_picks_is_made_by_its_tolist(scan: Scan) -> None:
+    report = scan(
+        """
+        import numpy as np
+        import torch
+
+        @torch.compile
+        def pick(tokens, scores):
+            best = [np.argmax(score) for score in scores]
+            return [token[i].tolist() for i, token in zip(best, tokens)]
+
+        pick([[torch.arange(3), torch.arange(4)]], [[0.1, 0.5]])
+        """
+    )
+    assert said(report, "BS102").startswith("Keep the values in a tensor")
+
+
+def test_a_position_that_bounds_a_slice_is_still_a_number_of_data(scan: Scan) -> None:
+    report = scan(
+        """
+        import torch
+
+        @torch.compile
+        def cut(row, end):
+            return row[1 : (row == end).nonzero()[0, 0]]
+
+        cut(torch.tensor([1, 2, 3, 0]), 0)
+        """
+    )
+    assert "mask by position, torch.arange(size) < (row == end).int().argmax(-1)" in said(report, "BS105")
+
+
+def test_a_deque_is_no_list_while_tracing(scan: Scan) -> None:
+    report = scan(
+        """
+        import torch
+        from collections import deque
+
+        @torch.compile
+        def finish(rewards):
+            returns = deque()
+            for reward in rewards:
+                returns.appendleft(reward)
+            return torch.tensor(returns)
+
+        finish([1.0, 2.0])
+        """
+    )
+    assert said(report, "BS306").endswith(
+        "torch makes no tensor of a deque, as eager code does: give it a list of that, list(…)."
+    )
