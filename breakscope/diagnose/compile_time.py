@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import defaultdict
 from collections.abc import Sequence
@@ -136,16 +137,41 @@ def _of_run(
             f"{spent[worst]:,.0f} of the run's {outcome.duration_s:,.0f} s went into compiling it{layers}"
         )
         finding = _about_function("BS403", reason, by_function[worst], places)
-        return [replace(finding, advice=_first_of_all(by_function[worst]))]
+        parts = catalog.entry("BS403").fix if layers else _in_parts(worst, places)
+        return [replace(finding, advice=_first_of_all(by_function[worst], parts))]
     return []
 
 
-def _first_of_all(events: Sequence[Event]) -> str | None:
+def _in_parts(function: Location, places: Places) -> str:
+    """In which parts a function is to be compiled: what a turn of its loop calls, where it has one."""
+    way = places.sources.around_function(function.file, function.line)
+    loops = [node for node in ast.walk(way[-1]) if isinstance(node, ast.For)] if way else []
+    for loop in loops:
+        if not isinstance(loop.iter, ast.Call) or ast.unparse(loop.iter.func) != "range":
+            continue
+        calls = [node for line in loop.body for node in ast.walk(line) if isinstance(node, ast.Call)]
+        functions = [ast.unparse(call.func) for call in calls]
+        called = [name for name in functions if re.fullmatch(r"self\.\w+", name)]
+        if called:
+            return (
+                f"Its loop (line {loop.lineno}) is unrolled: compile what a turn calls"
+                f" ({', '.join(dict.fromkeys(called[:_MOST_CALLED]))}) each on its own, and leave the loop to"
+                " Python."
+            )
+    return catalog.entry("BS403").fix
+
+
+_MOST_CALLED = 3
+
+
+def _first_of_all(events: Sequence[Event], then: str) -> str | None:
     """What to do before a function is compiled in parts; None where it was compiled once, as a whole.
 
     It was compiled again for most of the time, or in pieces, as the graph breaks in it.
+
+    Args:
+        then: what to do after that.
     """
-    then = catalog.entry("BS403").fix
     again = [event for event in events if not re.match(r"\d+/0\b", event.get("cid") or "")]
     whole, later = (sum(map(_duration, some)) for some in (events, again))
     if later > whole / 2:

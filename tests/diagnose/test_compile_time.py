@@ -166,3 +166,19 @@ def test_two_functions_of_one_name_in_a_file_are_two(run: Run) -> None:
 def test_an_unrolled_loop_is_the_reason_and_no_second_finding(run: Run) -> None:
     events = [run.compiling("run", 3, 2_000, 22_992), run.compiled("run", 80.0)]
     assert [one.code for one in run.findings(events, step_ms=20.0, steps=3)] == ["BS401"]
+
+
+def test_what_a_turn_calls_is_named_as_the_part_to_compile(run: Run) -> None:
+    run.file.write_text(
+        "class Flow:\n    def forward(self, x, n):\n        for _ in range(n):\n"
+        "            x = self.update(x) + self.scale(x)\n        return x\n"
+    )
+    frame = {**run.frame("forward"), "qualname": "Flow.forward", "line": 2}
+    slow = [run.compiled("forward", 30.0) | {"cid": f"0/{at}", "frame": frame} for at in range(2)]
+    [finding] = run.findings(
+        [slow[0], slow[1], run.compiled("forward", 20.0) | {"cid": "0/2", "frame": frame}]
+    )
+    assert str(finding.advice).endswith(
+        "Its loop (line 3) is unrolled: compile what a turn calls (self.update, self.scale) each on its own, and "
+        "leave the loop to Python."
+    )
