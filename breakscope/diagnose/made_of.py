@@ -113,7 +113,7 @@ def _outwards(
         way = sources.around_function(file, line)
         if not way:
             return None
-        reader = _Reader(file, way, steps=inner.steps)
+        reader = _Reader(file, way, work=inner.work)
         outer = Made(lines=found.lines, kept=found.kept, data=found.data)
         for name in found.arguments:
             given = reader.given(name, inner.function, line)
@@ -127,14 +127,46 @@ def _outwards(
 
 
 @dataclass
+class _Work:
+    """How much was looked at for one question, by all of its readers, and what they share.
+
+    Attributes:
+        steps: names and calls that were looked at; tensors: of which expressions it is known whether they
+            are tensors; functions: what calls call, with its returns; inside: what functions return.
+    """
+
+    steps: int = 0
+    tensors: dict[int, bool] = field(default_factory=dict)
+    functions: dict[int, tuple[ast.FunctionDef | None, list[ast.Return]]] = field(default_factory=dict)
+    inside: dict[tuple[int, int | None, int | None, int], Made] = field(default_factory=dict)
+
+    def count(self) -> None:
+        self.steps += 1
+        if self.steps > _MOST:
+            raise _UnknownError
+
+    def is_tensor(self, node: ast.expr, way: _Way) -> bool:
+        if id(node) not in self.tensors:
+            self.tensors[id(node)] = is_tensor(node, way)
+        return self.tensors[id(node)]
+
+    def called(self, node: ast.Call, way: _Way) -> tuple[ast.FunctionDef | None, list[ast.Return]]:
+        """The function that a call calls, where its source is there, and what it returns."""
+        if id(node) not in self.functions:
+            function = defined(node, way)
+            returns = [one for one in ast.walk(function) if isinstance(one, ast.Return)] if function else []
+            self.functions[id(node)] = function, returns
+        return self.functions[id(node)]
+
+
+@dataclass
 class _Reader:
     """One function, of which names are asked.
 
     Attributes:
         asked: names that are being asked, which ends circles.
         depth: how many functions called each other; padded: above 0 where what was packed is padded again.
-        known: what names were found to be; cut: names that were met while they were asked; steps: how much
-            was looked at, by all readers of one question.
+        known: what names were found to be; cut: names that were met while they were asked.
     """
 
     file: str
@@ -144,7 +176,7 @@ class _Reader:
     padded: int = 0
     known: dict[tuple[str, int | None, bool], Made] = field(default_factory=dict)
     cut: set[str] = field(default_factory=set)
-    steps: list[int] = field(default_factory=lambda: [0])
+    work: _Work = field(default_factory=_Work)
 
     @property
     def function(self) -> ast.FunctionDef:
@@ -183,7 +215,7 @@ class _Reader:
         key = name, dimension, self.padded > 0
         if key in self.known:
             return self.known[key]
-        self._count()
+        self.work.count()
         whole, _, further = name.partition("[")
         if further:
             varied = self.function.args.vararg
@@ -205,11 +237,6 @@ class _Reader:
         if not self.cut:  # else a part of it is still being asked
             self.known[key] = found
         return found
-
-    def _count(self) -> None:
-        self.steps[0] += 1
-        if self.steps[0] > _MOST:
-            raise _UnknownError
 
     def _of_outside(self, name: str) -> Made | None:
         """Of a name that the function does not set: one of a function around it is another one's matter."""
@@ -318,10 +345,26 @@ class _Reader:
         item: int | None,
     ) -> Made:
         """The same of what a function of one's own returns, in what the call gives it."""
-        self._count()
+        key = id(function), dimension, item, self.depth
+        if (found := self.work.inside.get(key)) is None:
+            found = self.work.inside[key] = self._returned(function, returns, dimension, item)
+        outer = Made(lines=found.lines, kept=found.kept, data=found.data)
+        for name in found.arguments - {"self", "cls"}:
+            part = _further(name, function, call) or begins.handed(name, [function], [call])
+            outer |= _NOTHING if part is None else self.of(part, None)
+        return outer | self._here(call, data=False) if found.lines else outer
+
+    def _returned(
+        self,
+        function: ast.FunctionDef,
+        returns: Sequence[ast.Return],
+        dimension: int | None,
+        item: int | None,
+    ) -> Made:
+        """What a function returns, in its own arguments."""
         outside = outside_of(function, self.way)
         file = getattr(outside[0], "path", self.file)
-        inner = _Reader(file, (*outside, function), depth=self.depth + 1, steps=self.steps)
+        inner = _Reader(file, (*outside, function), depth=self.depth + 1, work=self.work)
         found = _NOTHING
         for node in returns:
             match node:
@@ -329,17 +372,11 @@ class _Reader:
                     found |= inner.of(parts[item], dimension)
                 case ast.Return(value) if value is not None:
                     found |= inner.of(value, dimension if item is None else None)
-        outer = Made(lines=found.lines, kept=found.kept, data=found.data)
-        for name in found.arguments - {"self", "cls"}:
-            part = _further(name, function, call) or begins.handed(name, [function], [call])
-            outer |= _NOTHING if part is None else self.of(part, None)
-        return outer | self._here(call, data=False) if found.lines else outer
+        return found
 
     def _of_call(self, node: ast.Call, dimension: int | None, item: int | None = None) -> Made:
-        function = defined(node, self.way) if self.depth < _DEEP else None
-        returns = (
-            [] if function is None else [one for one in ast.walk(function) if isinstance(one, ast.Return)]
-        )
+        self.work.count()
+        function, returns = self.work.called(node, self.way) if self.depth < _DEEP else (None, [])
         plain = not any(isinstance(one, ast.Starred) for one in node.args)
         if function is not None and plain and any(one.value for one in returns):
             return self._into(function, returns, node, dimension, item)
@@ -349,7 +386,9 @@ class _Reader:
         of_library = owner is not None and name_parts(owner)[:1] in [[one] for one in _LIBRARIES]
         if name in ("item", "tolist") or (name in ("int", "float", "bool") and owner is None):
             asked = owner if owner is not None else next(iter(node.args), None)
-            of_data = name in ("item", "tolist") or (asked is not None and is_tensor(asked, self.way))
+            of_data = name in ("item", "tolist") or (
+                asked is not None and self.work.is_tensor(asked, self.way)
+            )
             return self._here(node) if of_data else self._all(given, None)
         if name == "len" and node.args:
             return self.of(node.args[0], 0)
@@ -375,7 +414,7 @@ class _Reader:
         own = ast.unparse(func).startswith("self.") and isinstance(owner, ast.Name)
         found = self._all(given if own else parts, inside)
         # What a function of one's own does inside is not looked at: it may select.
-        known = of_library or (owner is not None and not own and is_tensor(owner, self.way))
+        known = of_library or (owner is not None and not own and self.work.is_tensor(owner, self.way))
         return found if known else found | self._here(node, data=False)
 
     def given(self, name: str, function: ast.AST, line: int) -> Made | None:

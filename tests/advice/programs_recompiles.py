@@ -300,7 +300,7 @@ RECOMPILES: tuple[Followed, ...] = (
     calls(
         "BS207",
         "a number beside a size",
-        r"^The code needs k as a constant",
+        r"^Where k has more than a few values, pick from table \(line \d+\) in the caller",
         "table = [1.0, 2.0, 4.0, 8.0, 9.0]\n@torch.compile\ndef f(x, k):\n    h = x * 2\n    print('here')\n"
         "    return h * table[k]\nfor k in (1, 2, 3, 4):\n    say(f(torch.ones(k + 4), k).sum() * 0)\n",
         ("table[k]", "scale"),

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import textwrap
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from warm_scanning import WarmScans, coded
 
+from breakscope.diagnose import made_of
+from breakscope.diagnose.becomes import is_tensor
+from breakscope.project.sources import Sources
 from breakscope.report.model import Finding, Report
 
 pytestmark = pytest.mark.torch
@@ -597,3 +602,23 @@ def test_an_argument_and_what_its_name_holds_later_are_two(scan: Scan) -> None:
     sizes = [one.guard for one in coded(scan(ANEW), "BS201") if one.guard and one.guard.source == "gold"]
     assert ("2", "3") in [one.values for one in sizes]
     assert ("10", "18") in [one.values for one in sizes]
+
+
+def test_a_long_function_whose_names_go_round_is_asked_once_for_each_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names in a circle are not remembered while they are asked: what costs is what is looked at for each."""
+    lines = [f"        {a} = self.mix({a} * x.scale(), {b}.sum() + x)" for a, b in ("ab", "bc", "cd", "da")]
+    body = "\n".join(lines * 30)
+    source = f"class Net:\n    def mix(self, p, q):\n        return p + q\n\n    def f(self, x, a, b, c, d):\n{body}\n"
+    (tmp_path / "net.py").write_text(f"{source}        return a\n")
+    asked: Counter[int] = Counter()
+
+    def counted(node: ast.AST, way: Sequence[ast.AST]) -> bool:
+        asked[id(node)] += 1
+        return is_tensor(node, way)
+
+    monkeypatch.setattr(made_of, "is_tensor", counted)
+    made_of.made_of(Sources(), "a", 0, (str(tmp_path / "net.py"), 6), ())
+    assert asked
+    assert max(asked.values()) == 1
