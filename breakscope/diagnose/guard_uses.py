@@ -552,8 +552,12 @@ def _named(source: str, function: ast.FunctionDef) -> str:
 
 def _ends_of_size(way: Sequence[ast.AST], name: str, dimension: int, depth: int = 0) -> Iterator[End]:
     """Where a size of a tensor ends: of ``x.shape``, ``x.size(1)``, ``len(x)``, here or in what gets it."""
-    yield from becomes.ends_of(way, f"{name}.shape", slot=dimension)
+    turned = _turned(way[-1], name)
+    if all(getattr(use[-1], "lineno", 0) <= turned for use in uses.uses(way[-1], f"{name}.shape")):
+        yield from becomes.ends_of(way, f"{name}.shape", slot=dimension)
     for use in uses.uses(way[-1], name):
+        if getattr(use[-1], "lineno", 0) > turned:
+            continue
         match use[-3:]:
             case [
                 ast.Call(ast.Attribute(attr="size"), [ast.Constant(at)]) as call,
@@ -575,6 +579,24 @@ def _ends_of_size(way: Sequence[ast.AST], name: str, dimension: int, depth: int 
                         yield end if end.file or not file else replace(end, file=file)
         if (dimension == 0 and _is_run_over(use)) or _is_run_over_in_parts(use, dimension):
             yield End("turns", tuple(use), name, use[-1])
+
+
+_TURNS_ROUND = re.compile(r"(transpose|permute|movedim|moveaxis|swapaxes|swapdims|t|adjoint)_?$")
+
+
+def _turned(function: ast.AST, name: str) -> float:
+    """The line on which a name becomes itself with its dimensions in another order; else infinite."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign) and name in uses.targets(node):
+            parts = [*ast.walk(node.value)]
+            methods = [
+                part.func.attr
+                for part in parts
+                if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute)
+            ]
+            if any(map(_TURNS_ROUND.match, methods)) and name in map(ast.unparse, parts):
+                return node.lineno
+    return float("inf")
 
 
 def _is_run_over(use: Sequence[ast.AST]) -> bool:

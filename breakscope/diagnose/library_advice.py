@@ -181,7 +181,7 @@ def advice(
         )
         given += f", with {theirs.setter}() before it" * bool(theirs.setter)
         first = f"Try {_CONFIG}.{setting} = True before the first call{given}"
-        return f"{first}. Where it then raises, or still breaks, take that back: {_ways(theirs)}."
+        return f"{first}. Where it then raises, or saves no compile, take that back: {_ways(theirs)}."
     if code in _REWRITTEN:
         return f"{_whose(theirs)}: {_ways(theirs, needs_consent=code == 'BS115')}."
     return f"{_whose(theirs)}: {_eagerly(theirs) or _around(theirs)}."

@@ -381,6 +381,12 @@ def _of_several(cause: Cause) -> str:
     where = "The code" if asked is None else f"{PurePath(asked['file']).name}:{asked['line']}"
     if asked is not None and _OF_TORCH.match(asked["file"]):
         where = f"torch's own code ({asked['file']}:{asked['line']})"
+    if "…" in (guard.expected or ""):  # too long to be told
+        return (
+            f"{where} asks for several sizes of {guard.source} together ({guard.actual} came): each side is"
+            " compiled apart, once, whatever dynamic= says, as where one of them is 0 or 1. To save it, pad"
+            " so that the sizes stay on one side"
+        )
     return (
         f"{where} asks whether {guard.expected}, and {guard.actual} came: each side is compiled apart, once,"
         " whatever dynamic= says. To save it, pad so that the sizes stay on one side"
@@ -395,12 +401,15 @@ def _of_library(cause: Cause, seen: Origin | None, said: str) -> str:
             return said
         alone = seen is not None and seen.by is not None and not seen.within
         return _LAYOUT.format(guard.source, _COMPILED_ALONE if alone else _BROKEN_AROUND)
+    if guard.cause == "type" and "pass it always" in said and not (seen and seen.direct and seen.by is None):
+        return _TYPES_OF_LIBRARY.format(Theirs(cause.frame.file, "", None).package, guard.source)
     if guard.cause == "module_attribute" and "in the caller" in said:
         package = Theirs(cause.frame.file, "", None).package
         return of_kept_state(guard, package, len(cause.recompiles) + len(cause.refused))
     return said
 
 
+_TYPES_OF_LIBRARY = "{}'s own code passes {} in more than one type: a version for each is normal, made once"
 _LAYOUT = (
     "{} is laid out in another way by the library's own code around it (a transpose, a slice, an expand): a"
     " version for each layout is normal, made once. To save one, {}"

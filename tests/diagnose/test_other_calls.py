@@ -252,3 +252,50 @@ def test_a_deque_is_no_list_while_tracing(scan: Scan) -> None:
     assert said(report, "BS306").endswith(
         "torch makes no tensor of a deque, as eager code does: give it a list of that, list(…)."
     )
+
+
+def test_a_size_behind_a_transpose_is_of_another_dimension(scan: Scan) -> None:
+    report = scan(
+        """
+        import torch
+
+        @torch.compile
+        def forward(x, table):
+            x = x.transpose(0, 1)
+            return x + table[: x.shape[0]]
+
+        table = torch.ones(9, 1)
+        for batch in (2, 3):
+            forward(torch.ones(batch, 4), table)
+        """
+    )
+    text = said(report, "BS201")
+    assert "maybe_mark_dynamic" in text
+    assert "cuts by it" not in text
+
+
+def test_types_that_a_librarys_own_code_passes_are_no_callers(scan: Scan, tmp_path: Path) -> None:
+    package = tmp_path / "site-packages" / "diffusing"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(
+        "import torch\n\nclass Scheduler:\n    def step(self, x, first):\n        x = x * 2\n"
+        "        torch._dynamo.graph_break()\n        return self.part(x, first)\n\n"
+        "    def part(self, x, first):\n        return self.inner(x, 3 if first else x)\n\n"
+        "    def inner(self, x, timestep):\n        torch._dynamo.graph_break()\n        return x * timestep\n"
+    )
+    report = scan(
+        """
+        import sys
+        sys.path.insert(0, "site-packages")
+        import torch
+        from diffusing import Scheduler
+
+        step = torch.compile(Scheduler().step)
+        for first in (True, False):
+            step(torch.ones(3), first)
+        """
+    )
+    found = [str(one.advice) for one in report.findings if one.guard and one.guard.source == "timestep"]
+    assert found
+    for text in found:
+        assert "pass it always" not in text
