@@ -396,12 +396,11 @@ def _of_several(cause: Cause) -> str:
 def _of_library(cause: Cause, seen: Origin | None, said: str) -> str:
     """What to do about it in code that is not to be edited."""
     guard = cause.guard
-    if _is_layout(guard):
-        if seen is not None and seen.direct and seen.by is None:
-            return said
+    is_passed = seen is not None and seen.direct and seen.by is None
+    if _is_layout(guard) and not is_passed:
         alone = seen is not None and seen.by is not None and not seen.within
         return _LAYOUT.format(guard.source, _COMPILED_ALONE if alone else _BROKEN_AROUND)
-    if guard.cause == "type" and "pass it always" in said and not (seen and seen.direct and seen.by is None):
+    if re.search(r"\b[Pp]ass \S+ always as one type", said) and not is_passed:
         return _TYPES_OF_LIBRARY.format(Theirs(cause.frame.file, "", None).package, guard.source)
     if guard.cause == "module_attribute" and "in the caller" in said:
         package = Theirs(cause.frame.file, "", None).package
