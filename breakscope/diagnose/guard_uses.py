@@ -262,8 +262,16 @@ def _sets_flag(function: ast.AST, guard: Guard) -> int:
 
 def _remakes(function: ast.AST, name: str) -> int:
     """The line on which a function makes what an object keeps anew where that is too short; else 0."""
+    if not name.startswith("self."):
+        return 0
     for branch in (node for node in ast.walk(function) if isinstance(node, ast.If)):
-        if not name.startswith("self.") or name not in map(ast.unparse, ast.walk(branch.test)):
+        # Where it is None it is made for the first time, or was taken away in between.
+        held = [
+            one
+            for one in ast.walk(branch.test)
+            if isinstance(one, ast.Compare) and not isinstance(one.ops[0], ast.Is | ast.IsNot)
+        ]
+        if not any(name in map(ast.unparse, ast.walk(one)) for one in held):
             continue
         for node in (part for line in branch.body for part in ast.walk(line)):
             if isinstance(node, ast.Assign) and name in uses.targets(node):

@@ -226,10 +226,9 @@ def _finding(found: Collected, cause: Cause, places: Places, why_expected: str |
     raised = any(recompile.raised for recompile in cause.recompiles)
     divides = _divides_by_rate(found, cause, places)
     seen = origin_of(found, cause, places)
+    does = what_it_does(cause, places, seen)
     # The number of a loop's turns is no number that torch takes any of after its second.
-    turns = (
-        cause.guard.cause in ("int_value", "module_attribute") and what_it_does(cause, places, seen).is_range
-    )
+    turns = does.is_range and cause.guard.cause in ("int_value", "module_attribute")
     return Finding(
         fingerprint=places.fingerprint(code, location, about, of_function=True),
         code=code,
@@ -248,7 +247,7 @@ def _finding(found: Collected, cause: Cause, places: Places, why_expected: str |
         ),
         called_from=places.caller(location, stack),
         guard=cause.guard,
-        advice=_DIVIDES.format(rate=cause.guard.source) if divides else _advice(found, cause, places),
+        advice=_DIVIDES.format(rate=cause.guard.source) if divides else _advice(cause, seen, does),
         effect="ended" if raised else None,
         first_step=min(steps, default=None),
         last_step=max(steps, default=None),
@@ -314,11 +313,9 @@ def origin_of(found: Collected, cause: Cause, places: Places) -> Origin | None:
     return replace(seen, one_each=None not in modes and len(set(modes)) == len(modes))
 
 
-def _advice(found: Collected, cause: Cause, places: Places) -> str:
+def _advice(cause: Cause, seen: Origin | None, does: Taken) -> str:
     """What to do, led back to the outermost calls: of its first recompile, and of what did not fit."""
     first = (cause.recompiles or cause.refused)[0]
-    seen = origin_of(found, cause, places)
-    does = what_it_does(cause, places, seen)
     times = len(cause.recompiles) + len(cause.refused)
     said = "" if does.remakes else _of_several(cause)
     if does.recurs and cause.guard.cause in _OF_STRUCTURE:
@@ -560,7 +557,8 @@ def _limit_advice(found: Collected, used: list[Cause], places: Places) -> str:
     others = ""
     if len(used) > 1:
         others = f" {len(used) - 1} more guard{'s' * (len(used) > 2)} took part."
-    text = _advice(found, used[0], places).rstrip(".")
+    seen = origin_of(found, used[0], places)
+    text = _advice(used[0], seen, what_it_does(used[0], places, seen)).rstrip(".")
     return f"{text}.{others} A higher torch._dynamo.config.recompile_limit helps where the versions are few."
 
 
