@@ -235,7 +235,7 @@ def _of_place(around: Sequence[ast.AST], code: str, callers: Sequence[Sequence[a
 
 def _gone_over(around: Sequence[ast.AST]) -> str:
     """The comprehension that goes over what is found, as source: ``for c in y.unique()``; else empty."""
-    if len(around) < 2:  # noqa: PLR2004 -- a call, and what it stands in
+    if len(around) < 2:  # a call, and what it stands in
         return ""
     *_, parent, found = around
     statement, function = uses.statement(around), uses.function(around)
