@@ -1,5 +1,5 @@
 # For a fresh machine: `make demo` runs breakscope on a bundled training script, `make quick` runs the checks that
-# need no torch (a minute), `make test` every check that CI runs (half an hour). Each makes its environment in .venv.
+# need no torch (a minute and a half), `make test` every check that CI runs (half an hour). Each makes its environment in .venv.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin

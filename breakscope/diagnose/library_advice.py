@@ -56,6 +56,17 @@ _BY_FUNCTION = {
 }
 
 
+def package_of(file: str) -> str:
+    """Whose code a file is: the package that it is installed with, else its own name."""
+    module = _module_of(file)
+    return module.partition(".")[0] if module else file.replace("\\", "/").rpartition("/")[2]
+
+
+def _module_of(file: str) -> str | None:
+    found = _PACKAGE.search(file)
+    return found["path"].replace("\\", "/").replace("/", ".").removesuffix(".__init__") if found else None
+
+
 @dataclass(frozen=True, slots=True)
 class Theirs:
     """A site in a library's or in torch's own code.
@@ -93,14 +104,12 @@ class Theirs:
     @property
     def module(self) -> str | None:
         """The name under which the file is imported; None for a file that is not installed."""
-        found = _PACKAGE.search(self.file)
-        return found["path"].replace("\\", "/").replace("/", ".").removesuffix(".__init__") if found else None
+        return _module_of(self.file)
 
     @property
     def package(self) -> str:
         """Whose code it is."""
-        module = self.module
-        return module.partition(".")[0] if module else self.file.replace("\\", "/").rpartition("/")[2]
+        return package_of(self.file)
 
     @property
     def at(self) -> str:

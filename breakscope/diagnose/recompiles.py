@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
@@ -13,7 +14,7 @@ from breakscope.diagnose.collect import Collected, FrameRef, Recompile
 from breakscope.diagnose.guard_paths import of_strides, placeless
 from breakscope.diagnose.guard_uses import Taken, taken
 from breakscope.diagnose.guards import GuardFailure
-from breakscope.diagnose.library_advice import Theirs
+from breakscope.diagnose.library_advice import package_of
 from breakscope.diagnose.origins import Origin, mode_of, origin
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.recompile_advice import advice, asks_for_several, of_kept_state
@@ -340,19 +341,19 @@ def _advice(cause: Cause, seen: Origin | None, does: Taken) -> str:
     return f"{said}. {_FORBIDDEN}" if first.raised else said
 
 
-_BY_NAME = re.compile(r"\bkwargs\['(?P<name>\w+)'\]")  # as the call spells it
-_BY_PLACE = re.compile(r"\bargs\[(?P<at>\d+)\]")
+_GIVEN = re.compile(r"\bargs\[(?P<at>\d+)\]|\bkwargs\['(?P<name>\w+)'\]")
+
+
+def _parameter(given: re.Match[str], parameters: Sequence[str]) -> str:
+    """The name of what a wrapper has in ``args`` or ``kwargs``; empty where that is not known."""
+    at = int(given["at"] or 0)
+    return given["name"] or (parameters[at] if at < len(parameters) else "")
 
 
 def _named(said: str, cause: Cause, seen: Origin | None) -> str:
     """What is said, with the names of arguments in place of where a wrapper has them."""
     parameters = seen.parameters if seen is not None and _is_wrapper(cause.frame.file) else ()
-
-    def name(found: re.Match[str]) -> str:
-        at = int(found["at"])
-        return parameters[at] if at < len(parameters) else found[0]
-
-    return _BY_PLACE.sub(name, _BY_NAME.sub(r"\g<name>", said))
+    return _GIVEN.sub(lambda given: _parameter(given, parameters) or given[0], said)
 
 
 _UNROLLED_OVER = (
@@ -378,15 +379,13 @@ def _of_several(cause: Cause) -> str:
     where = "The code" if asked is None else f"{PurePath(asked['file']).name}:{asked['line']}"
     if asked is not None and _OF_TORCH.match(asked["file"]):
         where = f"torch's own code ({asked['file']}:{asked['line']})"
+    asks, also = f"asks whether {guard.expected}, and {guard.actual} came", ""
     if "…" in (guard.expected or ""):  # too long to be told
-        return (
-            f"{where} asks for several sizes of {guard.source} together ({guard.actual} came): each side is"
-            " compiled apart, once, whatever dynamic= says, as where one of them is 0 or 1. To save it, pad"
-            " so that the sizes stay on one side"
-        )
+        asks = f"asks for several sizes of {guard.source} together ({guard.actual} came)"
+        also = ", as where one of them is 0 or 1"
     return (
-        f"{where} asks whether {guard.expected}, and {guard.actual} came: each side is compiled apart, once,"
-        " whatever dynamic= says. To save it, pad so that the sizes stay on one side"
+        f"{where} {asks}: each side is compiled apart, once, whatever dynamic= says{also}. To save it, pad so"
+        " that the sizes stay on one side"
     )
 
 
@@ -398,10 +397,10 @@ def _of_library(cause: Cause, seen: Origin | None, said: str) -> str:
         alone = seen is not None and seen.by is not None and not seen.within
         return _LAYOUT.format(guard.source, _COMPILED_ALONE if alone else _BROKEN_AROUND)
     if re.search(r"\b[Pp]ass \S+ always as one type", said) and not is_passed:
-        return _TYPES_OF_LIBRARY.format(Theirs(cause.frame.file, "", None).package, guard.source)
+        return _TYPES_OF_LIBRARY.format(package_of(cause.frame.file), guard.source)
     if guard.cause == "module_attribute" and "in the caller" in said:
-        package = Theirs(cause.frame.file, "", None).package
-        return of_kept_state(guard, package, len(cause.recompiles) + len(cause.refused))
+        times = len(cause.recompiles) + len(cause.refused)
+        return of_kept_state(guard, package_of(cause.frame.file), times)
     return said
 
 
@@ -452,9 +451,6 @@ def what_it_does(cause: Cause, places: Places, seen: Origin | None = None) -> Ta
     return does
 
 
-_GIVEN = re.compile(r"args\[(?P<at>\d+)\]|kwargs\['(?P<name>\w+)'\]")
-
-
 def _of_wrapped(cause: Cause, seen: Origin | None) -> tuple[Guard, tuple[str, int]] | None:
     """The guard by the name of the function that torch's wrapper calls, and where that one is; else None.
 
@@ -463,8 +459,7 @@ def _of_wrapped(cause: Cause, seen: Origin | None) -> tuple[Guard, tuple[str, in
     given = _GIVEN.match(cause.guard.source or "")
     if given is None or seen is None or seen.called is None or not _is_wrapper(cause.frame.file):
         return None
-    at = int(given["at"] or 0)
-    name = given["name"] or (seen.parameters[at] if at < len(seen.parameters) else "")
+    name = _parameter(given, seen.parameters)
     source = f"{name}{(cause.guard.source or '')[given.end() :]}"
     return (replace(cause.guard, source=source), seen.called) if name else None
 
