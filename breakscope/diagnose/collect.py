@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -192,6 +193,7 @@ class Collected:
     left: list[Event] = field(default_factory=list)
     eager: list[Event] = field(default_factory=list)
     raised: list[Event] = field(default_factory=list)
+    decided: dict[str | None, list[Event]] = field(default_factory=lambda: defaultdict(list))
 
     def count(self, slot: int | None) -> int | None:
         """The value of a counting slot; None where nothing was counted."""
@@ -213,6 +215,8 @@ def collect(events: Iterable[Event], slots: Sequence[int] | None) -> Collected:
             _start_over(found)
         elif event["t"] in TIMES:
             _take_times(found, event)
+        elif event["t"] in ("symbolic", "constant", "asked"):
+            _take_decided(found, event)
         else:
             _take(found, event)
     # Older versions of torch do not say in the record that the frame is skipped; the live hook knows.
@@ -242,6 +246,7 @@ def _start_over(found: Collected) -> None:
     for name in ("breaks", "recompiles", "skips", "regions", "metrics", *_KEPT.values()):
         if name not in ("devices", "compiled"):  # these are told once
             getattr(found, name).clear()
+    found.decided.clear()
     found.compiled = [event for event in found.compiled if event["by"] != "breakscope"]
     found.counters = {}
 
@@ -275,6 +280,13 @@ def _take_times(found: Collected, event: Event) -> None:
             "glance": found.glances,
         }
         kinds[event["t"]].append(event)
+
+
+def _take_decided(found: Collected, event: Event) -> None:
+    told = found.decided[event["cid"]]
+    if told and told[-1]["attempt"] != event["attempt"]:
+        told.clear()  # Dynamo began anew, without what it had met
+    told.append(event)
 
 
 def _take(found: Collected, event: Event) -> None:

@@ -131,7 +131,8 @@ def _of_run(
     layers = _layers_of(found, by_function[worst])
     reason = _out_of_proportion(found, outcome, timing, whole)
     if whole >= max(_LEAST_COMPILE_S, limit) and reason is not None:
-        return [_about_function("BS402", f"{reason}{layers}", by_function[worst], places)]
+        finding = _about_function("BS402", f"{reason}{layers}", by_function[worst], places)
+        return [replace(finding, advice=_first_of_all(by_function[worst], _cheaper(by_function[worst])))]
     if spent[worst] >= max(_LEAST_LAYERS_S if layers else _LEAST_FUNCTION_S, limit):
         reason = (
             f"{spent[worst]:,.0f} of the run's {outcome.duration_s:,.0f} s went into compiling it{layers}"
@@ -140,6 +141,13 @@ def _of_run(
         parts = catalog.entry("BS403").fix if layers else _in_parts(worst, places)
         return [replace(finding, advice=_first_of_all(by_function[worst], parts))]
     return []
+
+
+def _cheaper(events: Sequence[Event]) -> str:
+    """How compiling is made cheaper; of the cache only where Inductor, which has one, was at work."""
+    text = catalog.entry("BS402").fix
+    cached = any(event["metrics"].get("inductor_cumulative_compile_time_us") for event in events)
+    return text if cached else text.replace(", keep the compile cache, or", ", or")
 
 
 def _in_parts(function: Location, places: Places) -> str:
@@ -164,13 +172,10 @@ def _in_parts(function: Location, places: Places) -> str:
 _MOST_CALLED = 3
 
 
-def _first_of_all(events: Sequence[Event], then: str) -> str | None:
-    """What to do before a function is compiled in parts; None where it was compiled once, as a whole.
+def _first_of_all(events: Sequence[Event], then: str) -> str:
+    """What to do about compiles, with what comes before that.
 
-    It was compiled again for most of the time, or in pieces, as the graph breaks in it.
-
-    Args:
-        then: what to do after that.
+    A function may be compiled again for most of the time, or in pieces, as the graph breaks in it.
     """
     again = [event for event in events if not re.match(r"\d+/0\b", event.get("cid") or "")]
     whole, later = (sum(map(_duration, some)) for some in (events, again))
@@ -182,7 +187,7 @@ def _first_of_all(events: Sequence[Event], then: str) -> str | None:
     pieces = {(event.get("cid") or "").partition("/")[0] for event in events}
     if len(pieces) > 1:
         return f"Repair its graph breaks first: it is compiled in {len(pieces)} pieces. {then}"
-    return None
+    return then
 
 
 def _layers_of(found: Collected, events: Sequence[Event]) -> str:

@@ -722,7 +722,12 @@ def _of_size(root: _Again, members: Sequence[_Again], places: Places) -> str:
             came = (*came, *(member.finding.guard.values if member.finding.guard else ()))
     functions = len({_function(member) for member in members})
     every = [_with_file(member, root, places) for member in (root, *members)]
-    does = replace(every[0], ends=tuple(dict.fromkeys(end for one in every for end in one.ends)))
+    does = replace(
+        every[0],
+        ends=tuple(dict.fromkeys(end for one in every for end in one.ends)),
+        is_any=all(one.is_any for one in every),
+        parts=next((one.parts for one in every if one.parts), ""),
+    )
     return of_group(seen, together(seen), functions, list(dict.fromkeys(came)), does)
 
 

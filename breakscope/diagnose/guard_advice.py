@@ -140,7 +140,10 @@ def _symbolic_size(guard: Guard, name: str) -> str:
     came = f" ({_values(guard)} came)" if guard.values else ""
     if guard.values and set(guard.values) <= {"0", "1"}:
         call = f"torch._dynamo.decorators.mark_unbacked({name}, {guard.dimension})"
-        return f"avoid sizes 0 and 1 in {dimension}, which are compiled apart, or use {call}{came}"
+        return (
+            f"avoid sizes 0 and 1 in {dimension}, which are compiled apart, or use {call}{came}, on each"
+            " argument that is as large as well"
+        )
     return f"keep {dimension} such that {guard.expected}, or take away the branch on it{came}"
 
 

@@ -12,6 +12,7 @@ from typing import Literal, TypeGuard
 
 from breakscope.diagnose import becomes, uses
 from breakscope.diagnose.becomes import End, Kind
+from breakscope.diagnose.decided import Decided, Question
 from breakscope.diagnose.statements import only_raises
 from breakscope.project.sources import Sources
 from breakscope.report.model import Guard
@@ -30,8 +31,12 @@ _NEEDS: dict[Kind, str] = {
     "key": "a key",
     "order": "a sort",
     "math": "a function of math",
+    "number": "an operation",
+    "asked": "an operation",
 }
-_FIXES: tuple[Kind, ...] = (*_TURNS, "pick", "part", "key", "order", "math")
+_FIXES: tuple[Kind, ...] = (*_TURNS, "pick", "part", "key", "order", "math", "number")
+# Of what torch decided about a size the source need not be asked.
+_ENDS_OF_NUMBERS: tuple[Kind, ...] = (*_FIXES, "test", "step")
 _CALCULATES: tuple[Kind, ...] = ("arithmetic", "bound", "math")
 
 
@@ -63,6 +68,8 @@ class Taken:
         recurs: whether the function calls itself with a part of it.
         tensored: the line on which a function at work makes a tensor of it, where it is a container; else 0.
         turns: another attribute that a loop in a function at work is unrolled over, and the line; else None.
+        is_any: whether torch made a graph that serves any value of it; is_one: whether it needed a number.
+        parts: what the code asks, to which the first two values that came have different answers.
     """
 
     ends: tuple[End, ...] = ()
@@ -81,6 +88,33 @@ class Taken:
     recurs: bool = False
     tensored: int = 0
     turns: tuple[str, int] | None = None
+    is_any: bool = False
+    is_one: bool = False
+    parts: str = ""
+
+    def known(self, said: Decided, sources: Sources, file: str) -> Taken:
+        """The same with what torch decided about it in place of what the source suggests.
+
+        Args:
+            file: of the compiled function.
+        """
+
+        def named(other: str) -> str:
+            return "" if other == file else PurePath(other).name
+
+        if said.is_any:
+            kept = [one for one in self.ends if one.kind not in _ENDS_OF_NUMBERS and not _takes_number(one)]
+            asked = [(one, _asked_at(sources, one, named(one.file))) for one in said.asked]
+            asked = [(one, end) for one, end in asked if end.kind == "test" or not _ALIKE.fullmatch(one.text)]
+            parts = Taken(tuple(end for one, end in asked if one.parts)).needed(("test", "asked"))
+            return replace(self, ends=(*(end for _, end in asked), *kept), is_any=True, parts=parts)
+        told = {_place(end) for end in self.ends if end.kind in _FIXES or _takes_number(end)}
+        ends = [
+            _end_at(sources, at, line, named(at), called)
+            for at, line, called in said.lines
+            if (named(at), line) not in told
+        ]
+        return replace(self, ends=(*ends, *self.ends), is_one=bool(said.lines))
 
     @property
     def is_range(self) -> bool:
@@ -153,7 +187,7 @@ class Taken:
     def is_unsure(self) -> bool:
         """Whether all that makes a constant of it stands in branches that ask for something else."""
         takes = [end for end in self.ends if end.kind in _FIXES]
-        return bool(takes) and not self.as_number and all(map(_is_in_branch, takes))
+        return bool(takes) and not (self.as_number or self.is_one) and all(map(_is_in_branch, takes))
 
     @property
     def as_number(self) -> str:
@@ -183,17 +217,69 @@ class Taken:
         return ""
 
     def needed(self, kinds: Sequence[Kind]) -> str:
-        """The same of some kinds of needs."""
+        """The same of some kinds of needs; of what torch told also what was asked: ``line 13: n <= 40``."""
         lines: dict[str, list[str]] = {}
+        told: dict[tuple[str, str], list[str]] = {}
         for end in self.ends:
             line = f"{getattr(end.taker, 'lineno', 0)}{f' of {end.file}' * bool(end.file)}"
             raises = only_raises(statement := uses.statement(end.way)) or isinstance(statement, ast.Assert)
             unsure = end.kind == "test" and (end.unsure or raises)
-            if end.kind in kinds and not unsure and line not in lines.setdefault(_NEEDS[end.kind], []):
+            if end.kind in kinds and not unsure and isinstance(end.taker, ast.Pass) and end.name:
+                told.setdefault((_NEEDS[end.kind], line), []).append(end.name)
+            elif end.kind in kinds and not unsure and line not in lines.setdefault(_NEEDS[end.kind], []):
                 lines[_NEEDS[end.kind]].append(line)
+        asked = [f"{what} (line {at}: {_first_of(said)})" for (what, at), said in told.items()]
         return ", ".join(
-            f"{what} (line{'s' * (len(at) > 1)} {', '.join(at[:3])})" for what, at in lines.items()
+            [
+                *asked[:3],
+                *(f"{what} (line{'s' * (len(at) > 1)} {', '.join(at[:3])})" for what, at in lines.items()),
+            ]
         )
+
+
+def _first_of(said: Sequence[str]) -> str:
+    """What was asked on one line, the first of many."""
+    more = len(said) - _SHOWN
+    return " and ".join(said[:_SHOWN]) + f" and {more} more" * (more > 0)
+
+
+_SHOWN = 2
+
+
+def _takes_number(end: End) -> bool:
+    return bool(Taken((end,)).as_number)
+
+
+def _place(end: End) -> tuple[str, int]:
+    return end.file, getattr(end.taker, "lineno", 0)
+
+
+def _end_at(sources: Sources, file: str, line: int, named: str, called: str) -> End:
+    """Where a number is needed, of which torch tells only the line, and the function of its own."""
+    way = tuple(sources.around_line(file, line))
+    loop = any(isinstance(node, ast.For | ast.comprehension) and node.iter.lineno == line for node in way)
+    if loop and not called:
+        return End("turns", way, taker=ast.Pass(lineno=line), file=named)
+    return End("number", way, called, ast.Pass(lineno=line), file=named)
+
+
+# Sizes that an operation needs to be the same.
+_ALIKE = re.compile(r"[^=<>!%*+/ ]*[A-Za-z_][^=<>!%*+/ ]* == [^=<>!%*+/ ]*[A-Za-z_][^=<>!%*+/ ]*")
+
+
+def _asked_at(sources: Sources, asked: Question, named: str) -> End:
+    """Where something was asked of it, in which words."""
+    way = tuple(sources.around_line(asked.file, asked.line)) if asked.line else ()
+    branches = any(isinstance(node, ast.If | ast.While | ast.IfExp | ast.Compare) for node in _statement(way))
+    return End("test" if branches else "asked", way, asked.text, ast.Pass(lineno=asked.line), file=named)
+
+
+def _statement(way: Sequence[ast.AST]) -> Iterator[ast.AST]:
+    """What stands in the statement of a line, without the lines that belong to it."""
+    statement = uses.statement(way)
+    held = getattr(statement, "test", getattr(statement, "iter", statement))
+    if statement is not None and isinstance(held, ast.AST):
+        yield from (statement, *ast.walk(held))
 
 
 def _is_in_branch(end: End) -> bool:

@@ -167,13 +167,14 @@ def of_group(
             " what the loop does, with dynamic=True, and leave the loop to Python"
         )
     else:
-        how = f"{_BY_REMEDY} ({_how_far(origin, does)}{_of_modes(origin)})"
+        how = f"{_BY_REMEDY}{_how_far(origin, does, _of_modes(origin))}"
     apart = " Sizes 0 and 1 are compiled apart all the same." if _SPECIAL_SIZES & set(seen) else ""
     several = len([value for value in seen if value not in _SPECIAL_SIZES]) > A_SECOND
     unrolled = f", but where {does.unrolled} is unrolled over it" if does.is_range else ""
     later = (
-        "Torch makes a size dynamic after its second value: where more are compiled, the code makes a number"
-        " of it, or another mode (without gradients, in evaluation) begins anew"
+        "Torch makes a size dynamic after its second value: where more are compiled,"
+        f" {'the code makes a number of it, or ' * (not does.is_any)}another mode (without gradients, in"
+        " evaluation) begins anew"
         if several and not unrolled
         else f"After the second size torch makes it dynamic by itself{unrolled}"
     )
@@ -202,8 +203,15 @@ def _taken_for_one(origin: Origin) -> str:
     return f"{equal} {was} as large at the first call, and dynamic=True takes equal sizes for one"
 
 
-def _how_far(origin: Origin, does: Taken) -> str:
-    """What dynamic=True does not save, of a size that several functions are compiled again for."""
+def _how_far(origin: Origin, does: Taken, also: str = "") -> str:
+    """`` (…)``: what dynamic=True does not save, of a size that several functions are compiled again for."""
+    said = f"{_not_saved(origin, does)}{also}".removeprefix("; ")
+    return f" ({said})" if said else ""
+
+
+def _not_saved(origin: Origin, does: Taken) -> str:
+    if does.parts:
+        return f"no help for the first two sizes, of which {does.parts} makes two sides"
     if does.is_range:
         return f"no help where {does.unrolled} is unrolled over it, a graph for each size"
     if by := does.as_number:
@@ -212,6 +220,8 @@ def _how_far(origin: Origin, does: Taken) -> str:
         return f"where {asks} asks for it, each side is compiled apart"
     if origin.equal:
         return f"with a first call whose sizes differ: {_taken_for_one(origin)}"
+    if does.is_any:
+        return ""
     return (
         "no help where the code branches on it, makes a Python number, a 0 or a 1 of it, or has something of"
         " a fixed size that is as large at the first call"
@@ -277,6 +287,8 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
         )
     if "_base" in (guard.source or "") and (said := _equal_sizes(guard)):
         return said
+    if origin is None and does.is_one and not of_strides(guard):
+        return _one_each(f"dimension {guard.dimension} of {guard.source}", guard, does)
     if origin is None or of_strides(guard):  # which no size of the call says
         return remedy(guard)
     if _CACHE.search(guard.source or ""):
@@ -459,7 +471,7 @@ def becomes_one(guard: Guard) -> bool:
 def _of_condition(guard: Guard, origin: Origin, does: Taken) -> str:
     """Of what a graph for all sizes holds for, where that did not hold."""
     size = origin.sizes[0]
-    if becomes_one(guard) and not does.needed(_ASKS):
+    if becomes_one(guard) and not does.needed(_BRANCHES):
         return (
             f"dimension {size.dimension} of {size.argument}{_whole(origin)} came with"
             f" {_seen(guard) or size.new}, and the graph holds where {guard.expected}: for others a size that"
@@ -467,7 +479,7 @@ def _of_condition(guard: Guard, origin: Origin, does: Taken) -> str:
             f" says, unless it branches on it. That is one graph more, once; to save it, {_pad(size)} for"
             " which that holds"
         )
-    if (fixed := _OTHER_THAN.fullmatch(guard.expected or "")) and not does.needed(_ASKS):
+    if (fixed := _OTHER_THAN.fullmatch(guard.expected or "")) and not does.needed(_BRANCHES):
         return (
             f"dimension {size.dimension} of {size.argument}{_whole(origin)} came with {fixed['n']}, which is"
             " as large as something of a fixed size that it meets, a buffer or a parameter: a graph for that"
@@ -491,13 +503,17 @@ def _of_fixed(guard: Guard, origin: Origin, does: Taken) -> str | None:
             f" in a branch ({needs}): where that runs, each size ({_seen(guard)} were seen) is compiled,"
             f" whatever dynamic= says; else {_BY_REMEDY}; or {_pad(size)}"
         )
-    if needs and (is_specialized(guard, origin) or (one_each and guard.cause == "size")):
-        return (
-            f"the code makes a Python number of dimension {size.dimension} of {size.argument}{_whole(origin)}"
-            f" ({needs}), so each size ({_seen(guard)} were seen) is compiled, and dynamic=True does not"
-            f" help: {_pad(size)}, or {_elsewhere(does)}"
-        )
+    if needs and (does.is_one or is_specialized(guard, origin) or (one_each and guard.cause == "size")):
+        what = f"dimension {size.dimension} of {size.argument}{_whole(origin)}"
+        return _one_each(what, guard, does, _pad(size))
     return None
+
+
+def _one_each(what: str, guard: Guard, does: Taken, pad: str = "pad to one size") -> str:
+    return (
+        f"the code makes a Python number of {what} ({does.fixes}), so each size ({_seen(guard)} were seen) is"
+        f" compiled, and dynamic=True does not help: {pad}, or {_elsewhere(does)}"
+    )
 
 
 def _of_each(guard: Guard, origin: Origin, does: Taken) -> str:
@@ -533,7 +549,7 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
     if ones:
         return (
             f"dimension {size.dimension} of {size.argument}{_whole(origin)} came with {listed(others)}: for"
-            f" the compile of the second size {_BY_REMEDY} ({_how_far(origin, does)})."
+            f" the compile of the second size {_BY_REMEDY}{_how_far(origin, does)}."
             f" {listed(ones)} came too, and torch compiles sizes 0 and 1 apart from all others, one graph for"
             f" each. {_apart(size, origin)}"
         )
@@ -552,7 +568,19 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
         return (
             f"{guard.source} has its size from dimension {size.dimension} of"
             f" {size.argument}{_alike(origin)}{_whole(origin)}: it is one compile, and after the second size"
-            f" torch makes it dynamic. To save it, {_pad(size)}, or {_BY_REMEDY} ({_how_far(origin, does)})"
+            f" torch makes it dynamic. To save it, {_pad(size)}, or {_BY_REMEDY}{_how_far(origin, does)}"
+        )
+    return _marked(guard, origin, does)
+
+
+def _marked(guard: Guard, origin: Origin, does: Taken) -> str:
+    """Of an argument's own size, which the caller can mark."""
+    size = origin.sizes[0]
+    if does.parts and not origin.kept_static:
+        return (
+            f"{does.parts} asks for dimension {size.dimension} of {size.argument}{_whole(origin)}, and the"
+            f" answer is another one for {guard.expected} than for {guard.actual}: a graph for each side is"
+            f" normal, made once, whatever is marked as dynamic. To save one, {_pad(size)}"
         )
     unnamed = list(dict.fromkeys(_whole_argument(one) for one in origin.sizes if not one.named))
     names = _free_names(unnamed, origin.used)
@@ -613,7 +641,7 @@ def _elsewhere(does: Taken) -> str:
     if does.listed:
         return "write torch.arange(…, device=x.device) in place of the range, which is a list of Python's"
     if keyed := does.needed(("key",)):
-        return f"do in the caller what needs it as a key ({keyed}), and pass in what comes of it"
+        return f"do in the caller what needs it as {keyed}, and pass in what comes of it"
     return "do in the caller what needs it, and pass in what comes of it as tensors"
 
 
@@ -852,18 +880,18 @@ def _number(guard: Guard, origin: Origin | None, times: int, does: Taken) -> str
             f" {name} as symbolic from then on, but for 0 and 1, and {asks} asks for it, so that each side"
             f" stays a version. To save this one, keep the value the same, or {_BY_REMEDY}"
         )
-    if times <= 1 and guard.cause == "int_value" and does.made and guard.resumed:
-        return (
-            f"one compile for a second value is normal: torch treats {name} as symbolic from then on, but for"
-            " 0 and 1, and where an operation or a branch needs the number. It is made here (line"
-            f" {does.made}), and a graph break hands it on: to save this compile, repair that break"
-        )
     if times <= 1 and guard.cause == "int_value":
-        return (
+        but = "" if does.is_any else ", and where an operation or a branch needs the number"
+        normal = (
             f"one compile for a second value is normal: torch treats {name} as symbolic from then on, but for"
-            " 0 and 1, and where an operation or a branch needs the number. To save this one, keep the value"
-            f" the same, or {_BY_REMEDY}"
+            f" 0 and 1{but}."
         )
+        if does.made and guard.resumed:
+            return (
+                f"{normal} It is made here (line {does.made}), and a graph break hands it on: to save this"
+                " compile, repair that break"
+            )
+        return f"{normal} To save this one, keep the value the same, or {_BY_REMEDY}"
     if times <= 1 or (guard.cause == "float_value" and len(guard.values) <= A_SECOND):
         changed = origin.values if origin is not None and given else ()
         # An int, as a step, is often asked by a branch: a tensor of it would break there.
@@ -888,7 +916,8 @@ def _by_numpy(guard: Guard, name: str, does: Taken) -> str:
     )
 
 
-_ASKS: tuple[Kind, ...] = ("test", "step", "loop test", "turns")
+_BRANCHES: tuple[Kind, ...] = ("test", "step", "loop test", "turns")
+_ASKS: tuple[Kind, ...] = (*_BRANCHES, "asked")
 
 
 def _constant(guard: Guard, name: str, does: Taken) -> str:

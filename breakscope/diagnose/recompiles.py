@@ -11,6 +11,7 @@ from pathlib import PurePath
 from breakscope import catalog
 from breakscope.diagnose import expected, guards, uses
 from breakscope.diagnose.collect import Collected, FrameRef, Recompile
+from breakscope.diagnose.decided import Decided, decided
 from breakscope.diagnose.guard_paths import of_strides, placeless
 from breakscope.diagnose.guard_uses import Taken, taken
 from breakscope.diagnose.guards import GuardFailure
@@ -44,6 +45,7 @@ class Cause:
     guards: list[tuple[Guard, ...]] = field(default_factory=list)
     refused: list[Recompile] = field(default_factory=list)
     anew: bool = False
+    decided: Decided = field(default_factory=Decided)
 
 
 def _is_set_anew(frame: FrameRef, guard: Guard, places: Places) -> bool:
@@ -75,12 +77,7 @@ def causes(found: Collected, places: Places) -> tuple[list[Cause], list[Recompil
         if item.frame is None or not item.failures:
             lost += [item] * (not item.refused)  # nothing was compiled; the limit's own finding tells
             continue
-        # The name with its resume prefix tells a value that entered a resumed function from others.
-        name = (
-            f"torch_dynamo_resume_in_{item.frame.name}_at_{item.frame.line}"
-            if item.frame.resumed
-            else item.frame.name
-        )
+        name = _code_name(item.frame)
         failed = _by_new_size(found, item, versions.nearest(_read(item, name), item.compile_id), places)
         failure, guard = failed[0]
         anew = item.frame.resumed and _is_set_anew(item.frame, guard, places)
@@ -97,7 +94,16 @@ def causes(found: Collected, places: Places) -> tuple[list[Cause], list[Recompil
         else:
             cause.recompiles.append(item)
             cause.guards.append(tuple(one for _, one in failed))
-    return _joined(grouped), lost
+    joined = _joined(grouped)
+    for cause in joined:
+        compiles = [one.compile_id for one in cause.recompiles]
+        cause.decided = decided(found.decided, compiles, cause.guard, _code_name(cause.frame))
+    return joined, lost
+
+
+def _code_name(frame: FrameRef) -> str:
+    """The name of a frame's code: its resume prefix tells a value that entered a resumed function."""
+    return f"torch_dynamo_resume_in_{frame.name}_at_{frame.line}" if frame.resumed else frame.name
 
 
 def _joined(grouped: dict[tuple[object, ...], Cause]) -> list[Cause]:
@@ -235,7 +241,7 @@ def _finding(found: Collected, cause: Cause, places: Places, why_expected: str |
         code=code,
         kind="recompile",
         gb_id=None,
-        title=guards.describe(cause.guard),
+        title=_named(guards.describe(cause.guard), cause, seen),
         reason=cause.guard.expression,
         explanation=catalog.entry(code).why,
         hints=(),
@@ -440,6 +446,7 @@ def what_it_does(cause: Cause, places: Places, seen: Origin | None = None) -> Ta
     inner = _of_wrapped(cause, seen)
     guard, at_work = (cause.guard, at_work) if inner is None else (inner[0], [inner[1], *at_work[1:]])
     does = taken(places.sources, guard, at_work, cause.eager)
+    does = does.known(cause.decided, places.sources, at_work[0][0])
     alike = seen.alike if seen is not None and seen.direct and cause.guard.cause == "size" else ()
     for name, dimension in alike:
         if does.is_range or does.as_number or name == cause.guard.source:

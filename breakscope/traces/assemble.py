@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from breakscope.diagnose import guards, records
+from breakscope.diagnose import decided, guards, records
 from breakscope.diagnose.collect import is_limit
 from breakscope.inside import events
 from breakscope.inside.capture.artifacts import Store, kind_of
@@ -86,6 +86,7 @@ class Assembler:
             "recompile_reasons": self._on_recompile,
             "dynamo_error": self._on_error,
             "compilation_metrics": self._on_metrics,
+            **dict.fromkeys(decided.DECISIONS, self._on_decision),
             **dict.fromkeys(events.CACHE_BYPASSES, self._on_bypass),
         }
         self._latest: tuple[str | None, dict[str, Any] | None] = (None, None)
@@ -149,6 +150,11 @@ class Assembler:
 
     def _on_graph(self, envelope: Envelope) -> None:
         self._compile(envelope.data).graph = True
+
+    def _on_decision(self, envelope: Envelope) -> None:
+        if (event := decided.read(envelope.data, self._strings)) is not None:
+            what, fields = event
+            self._emit(envelope, what, attempt=envelope.data.get("attempt"), **fields)
 
     def _on_error(self, envelope: Envelope) -> None:
         if envelope.intact:

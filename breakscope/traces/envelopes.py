@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, Protocol
 
+from breakscope.diagnose.decided import DECISIONS
 from breakscope.inside.events import CACHE_BYPASSES
 from breakscope.traces.damage import MAX_RECORD, Damage
 from breakscope.traces.payloads import payload_text
@@ -28,7 +29,14 @@ _ANY_RECORD = re.compile(rb"(?m)^[VIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ \d+ [^\t\n]{1,
 _RECORD_END = re.compile(rb"\n(?!\t)")
 _TAIL = 8192  # more than the longest prefix, which names a source file, with the mark and the kind
 
-KINDS = ("str", "dynamo_start", "dynamo_output_graph", "compilation_metrics", "inductor_output_code")
+KINDS = (
+    "str",
+    "dynamo_start",
+    "dynamo_output_graph",
+    "compilation_metrics",
+    "inductor_output_code",
+    *DECISIONS,
+)
 ARTIFACTS = (
     "dynamo_graph_break_reason",
     "recompile_reasons",

@@ -115,19 +115,28 @@ def test_compile_time_is_held_against_the_steps_that_the_run_makes(run: Run) -> 
 @pytest.mark.parametrize(
     ("compiles", "said"),
     [
-        ((("0/0", 60.0),), None),
+        ((("0/0", 60.0),), "Compile the blocks that repeat"),
         ((("0/0", 9.0), ("0/1", 30.0), ("0/2", 30.0)), "See to its recompiles first: 2 of its 3 compiles"),
         ((("0/0", 30.0), ("1/0", 30.0)), "Repair its graph breaks first: it is compiled in 2 pieces."),
     ],
 )
 def test_what_a_function_is_compiled_often_for_comes_first(
-    run: Run, compiles: tuple[tuple[str, float], ...], said: str | None
+    run: Run, compiles: tuple[tuple[str, float], ...], said: str
 ) -> None:
     slow = [run.compiled("run", seconds) | {"cid": cid} for cid, seconds in compiles]
     [finding] = run.findings(slow)
     assert finding.code == "BS403"
-    assert (finding.advice or "").startswith(said or "")
-    assert (finding.advice is None) is (said is None)
+    assert str(finding.advice).startswith(said)
+
+
+def test_the_compile_cache_is_told_of_where_there_is_one(run: Run) -> None:
+    slow = run.compiled("run", 80.0)
+    [finding] = run.findings([slow], step_ms=20.0, steps=300)
+    assert finding.code == "BS402"
+    assert "compile cache" not in str(finding.advice)
+    slow["metrics"]["inductor_cumulative_compile_time_us"] = 60_000_000
+    [finding] = run.findings([slow], step_ms=20.0, steps=300)
+    assert "keep the compile cache" in str(finding.advice)
 
 
 def test_a_compile_of_layers_that_are_alike_is_told_sooner_and_says_what_it_holds(run: Run) -> None:
@@ -175,6 +184,8 @@ def test_what_a_turn_calls_is_named_as_the_part_to_compile(run: Run) -> None:
     )
     frame = {**run.frame("forward"), "qualname": "Flow.forward", "line": 2}
     slow = [run.compiled("forward", 30.0) | {"cid": f"0/{at}", "frame": frame} for at in range(2)]
+    [whole] = run.findings([run.compiled("forward", 60.0) | {"frame": frame}])
+    assert str(whole.advice).startswith("Its loop (line 3) is unrolled")
     [finding] = run.findings(
         [slow[0], slow[1], run.compiled("forward", 20.0) | {"cid": "0/2", "frame": frame}]
     )

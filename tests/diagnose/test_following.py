@@ -1983,7 +1983,11 @@ def test_what_is_compiled_under_no_grad_is_read_behind_torchs_wrapper(scan: Scan
     )
     (size,) = coded(report, "BS201")
     assert "maybe_mark_dynamic(ids, 1)" in str(size.advice)
-    assert "a branch (line 8) asks for the size" in str(size.advice)
+    assert (
+        "a branch (line 8: ids.size(1) <= 12 and ids.size(1) + 1 <= 12 and 6 more) asks for the size"
+        in str(size.advice)
+    )
+    assert size.title.startswith("size of ids, dimension 1")
 
 
 @torch

@@ -152,7 +152,7 @@ def test_a_size_may_be_made_of_a_number_that_is_passed(report: Report) -> None:
 def test_a_branch_that_asks_for_a_number_is_named_at_its_second_value(report: Report) -> None:
     (found,) = of(report, "first", "BS207")
     assert str(found.advice).startswith(
-        "A branch (line 31) asks for i, and each side of a branch is compiled"
+        "A branch (line 31: i != 0) asks for i, and each side of a branch is compiled"
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from breakscope.diagnose import guards, records
+from breakscope.diagnose import decided, guards, records
 from breakscope.inside import events
 from breakscope.inside.capture import artifacts, live_values, signatures
 from breakscope.inside.capture.frames import Compile, Frames, frame_fields
@@ -48,6 +48,7 @@ class TraceHandler(logging.Handler):
         super().__init__(logging.DEBUG)
         self._agent = agent
         self._frames = frames
+        self._files: dict[int, str] = {}  # by the numbers under which Dynamo writes them
         self._bypassed: dict[str | None, dict[str, str]] = {}  # by compile: why a cache was not asked
         self._broken: str | None = None  # the last compile that broke: an error of the same says nothing more
         folder = agent.settings.artifacts
@@ -71,6 +72,14 @@ class TraceHandler(logging.Handler):
             return
         if "compilation_metrics" in metadata:
             self._on_metrics(metadata)
+            return
+        if "str" in metadata:
+            text, number = metadata["str"]
+            self._files[number] = text
+            return
+        if (event := decided.read(metadata, self._files)) is not None:
+            what, fields = event
+            self._agent.emit(what, cid=_cid(metadata), attempt=metadata.get("attempt"), **fields)
             return
         name = metadata["artifact"].get("name") if "artifact" in metadata else None
         if name == "dynamo_graph_break_reason":

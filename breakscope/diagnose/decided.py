@@ -1,0 +1,251 @@
+"""What torch itself decided about a size or a number: that a graph serves any, or one constant only.
+
+Three records of Dynamo's trace tell it: ``create_symbol``, that a compile takes any value there,
+``symbolic_shape_specialization``, that it made a constant of it after all, and ``guard_added_fast``, what it
+asked of it; each with the line. What source can only suggest, these know.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import PurePath
+from typing import Any
+
+from breakscope.diagnose.guard_paths import Path, parse, path_of, words
+from breakscope.report.model import Guard
+from breakscope.report.owners import owner_of
+
+# A number is wanted where torch calls this; a comparison calls another one, and holds for all other sizes.
+_WANTS_NUMBER = "guard_int"
+_COMPARES = {"Eq": "==", "Ne": "!="}
+_CALCULATES = {"Mod": "%", "PythonMod": "%", "FloorDiv": "//", "CleanDiv": "//"}
+
+Event = Mapping[str, Any]
+DECISIONS = ("create_symbol", "symbolic_shape_specialization", "guard_added_fast")
+
+
+def read(metadata: Mapping[str, Any], files: Mapping[int, str]) -> tuple[str, dict[str, Any]] | None:
+    """The event of a record: its type and fields. None of a record that is none of the three.
+
+    Args:
+        files: what the numbers stand for by which Dynamo names files.
+    """
+    if (made := metadata.get("create_symbol")) is not None:
+        return "symbolic", {"sources": [made["source"]], "value": made["val"], "symbol": made["symbol"]}
+    if (fixed := metadata.get("symbolic_shape_specialization")) is not None:
+        wanted = _WANTS_NUMBER in _called(fixed)
+        said = {"sources": fixed["sources"], "value": fixed["value"], "wanted": wanted}
+        return "constant", {**said, "stack": _stack(fixed, files)}
+    if (asked := metadata.get("guard_added_fast")) is not None and _WANTS_NUMBER not in _called(asked):
+        return "asked", {"expression": asked["expr"], "stack": _stack(asked, files)}
+    return None
+
+
+def _called(record: Mapping[str, Any]) -> set[str]:
+    return {frame["name"] for frame in record["stack"] or ()}
+
+
+def _stack(record: Mapping[str, Any], files: Mapping[int, str]) -> list[tuple[str, int, str]]:
+    return [
+        (files[frame["filename"]], frame["line"], frame["name"])
+        for frame in record["user_stack"] or ()
+        if frame["filename"] in files
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a compile asked of a size or number: each answer is a graph of its own.
+
+    Attributes:
+        file: empty where torch's back end asked, and the line is 0 then.
+        text: in the names of the source: ``x.size(1) <= 40``.
+        parts: whether the value that came before has the other answer.
+    """
+
+    file: str
+    line: int
+    text: str
+    parts: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What compiles made of one size or number, as it changed.
+
+    Attributes:
+        lines: (file, line, function of torch's that it calls, or empty) that needed it as a plain number, so
+            that each value is another graph.
+        is_any: whether the code serves any value: it was symbolic, and no line needed a number.
+        asked: what the graph's code asked of it.
+    """
+
+    lines: tuple[tuple[str, int, str], ...] = ()
+    is_any: bool = False
+    asked: tuple[Question, ...] = ()
+
+
+def decided(
+    events: Mapping[str | None, Sequence[Event]], compiles: Iterable[str | None], guard: Guard, function: str
+) -> Decided:
+    """What some compiles decided about what a guard is about.
+
+    Args:
+        events: of each compile, those of :func:`read`; function: the code's name, which names temporaries.
+    """
+    about = guard.source, guard.dimension if guard.cause in ("size", "symbolic_shape") else None
+    came = [int(value) for value in guard.values if value.isdecimal()]
+    # Sizes of 0 and 1 are compiled apart in any case; what matters to 2 and 3 only does where they came.
+    least = min([value for value in came if value > 1 or about[1] is None] + [_SMALL])
+    before = int(guard.expected) if guard.expected and guard.expected.isdecimal() else None
+    lines: dict[tuple[str, int, str], None] = {}
+    asked: dict[Question, None] = {}
+    symbolic = False
+    for compiled in dict.fromkeys(compiles):
+        told = events.get(compiled, ())
+        own = [
+            one for one in told if any(_named(source, function) == about for source in one.get("sources", ()))
+        ]
+        fixed = [one for one in own if one["t"] == "constant" and one["wanted"]]
+        symbolic |= bool(own) and not fixed
+        lines |= dict.fromkeys(
+            (*place, _function(one["stack"])) for one in fixed if (place := _line(one["stack"])) is not None
+        )
+        symbols = {one["symbol"] for one in own if one["t"] == "symbolic"}
+        asked |= dict.fromkeys(_asked(told, symbols, function, least, before))
+        before = None  # of the first compile alone
+    return Decided(tuple(lines), symbolic and not lines, tuple(asked))
+
+
+def _asked(
+    told: Sequence[Event], symbols: set[str], function: str, least: int, before: int | None
+) -> Iterable[Question]:
+    """What a compile asked of some of its symbols.
+
+    Args:
+        least: the least value of which the answer matters; before: what came where it was compiled before.
+    """
+    made = [one for one in told if one["t"] == "symbolic"]
+    names = {one["symbol"]: _words(one["sources"][0], function) for one in made}
+    values = {one["symbol"]: int(one["value"]) for one in made if one["value"].isdecimal()}
+    earlier = None if before is None else values | dict.fromkeys(symbols, before)
+    for one in told:
+        tree = parse(one["expression"]) if one["t"] == "asked" else None
+        if tree is None:
+            continue
+        tree = _Spoken({}).visit(tree)
+        used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        if used & symbols and not _always(tree, sorted(used), least):
+            file, line = _line(one["stack"]) or ("", 0)
+            parts = earlier is not None and _answer(tree, earlier) is False
+            yield Question(file, line, ast.unparse(_Spoken(names).visit(tree)), parts)
+
+
+_TRIED = (0, 1, 2, 3, 4, 5, 7, 8, 16, 100, 1_001, 1 << 20)
+_SMALL = 4
+_MOST_NAMES = 3
+_OPERATORS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Mod: operator.mod,
+    ast.FloorDiv: operator.floordiv,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+
+
+def _always(asked: ast.expr, names: Sequence[str], least: int) -> bool:
+    """Whether any sizes from some size on give the answer yes: ``3*s77 >= 0``."""
+    if len(names) > _MOST_NAMES:
+        return False
+    sizes = [value for value in _TRIED if value >= least]
+    tried = (dict(zip(names, values, strict=True)) for values in product(sizes, repeat=len(names)))
+    return all(_answer(asked, values) is True for values in tried)
+
+
+def _answer(asked: ast.expr, values: Mapping[str, int]) -> bool | None:
+    """The answer for some values; None where it is more than arithmetic."""
+    try:
+        return bool(_value(asked, values))
+    except (KeyError, ZeroDivisionError):
+        return None
+
+
+def _value(node: ast.expr, values: Mapping[str, int]) -> Any:
+    """An expression's value. Raises KeyError where it is more than arithmetic."""
+    match node:
+        case ast.Constant(int(number)):
+            return number
+        case ast.Name(name):
+            return values[name]
+        case ast.UnaryOp(ast.USub(), operand):
+            return -_value(operand, values)
+        case ast.BinOp(left, sign, right) | ast.Compare(left, [sign], [right]):
+            return _OPERATORS[type(sign)](_value(left, values), _value(right, values))
+    raise KeyError(ast.dump(node))
+
+
+class _Spoken(ast.NodeTransformer):
+    """``Eq(Mod(s77, 2), 0)`` as ``x.size(0) % 2 == 0``."""
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._names = names
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return ast.Name(self._names.get(node.id, node.id))
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        name = ast.unparse(node.func)
+        sign = _COMPARES.get(name) or _CALCULATES.get(name)
+        if sign is None or len(node.args) != 2:
+            return node
+        one, other = node.args
+        said = parse(f"a {sign} b")
+        match said:
+            case ast.Compare():
+                said.left, said.comparators = one, [other]
+            case ast.BinOp():
+                said.left, said.right = one, other
+        return said or node
+
+
+def _path(source: str) -> Path | None:
+    return path_of(parse(source))
+
+
+def _named(source: str, function: str) -> tuple[str | None, int | None]:
+    """Of one of torch's sources, ``L['x'].size()[0]``, what a guard on it is about."""
+    path = _path(source)
+    if path is None:
+        return None, None
+    match path.geometry():
+        case (tensor, "size", int(dimension)):
+            return words(tensor, function), dimension
+    return words(path, function), None
+
+
+def _words(source: str, function: str) -> str:
+    name, dimension = _named(source, function)
+    return f"{name or source}.size({dimension})" if dimension is not None else name or source
+
+
+def _function(stack: Sequence[Sequence[Any]]) -> str:
+    """Torch's own function that its innermost frame is in: ``forward of torch's pooling.py``; else empty."""
+    file, _, name = stack[-1]
+    return f"{name} of torch's {PurePath(file).name}" if owner_of(file, ()) == "torch" else ""
+
+
+def _line(stack: Sequence[Sequence[Any]]) -> tuple[str, int] | None:
+    """The innermost line that is not torch's own."""
+    inner = (frame for frame in reversed(stack) if owner_of(frame[0], ()) != "torch")
+    return next(((str(file), int(line)) for file, line, _ in inner), None)
