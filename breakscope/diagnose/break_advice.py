@@ -133,6 +133,9 @@ class Site:
         return self.use.shape
 
 
+_DRAWN = re.compile(r"\b(rand\w*|bernoulli|multinomial|normal|dropout)_?\(")
+
+
 def advice(
     code: str,
     inner: str,
@@ -153,6 +156,8 @@ def advice(
     """
     until_then = _until_then(code, function, since)
     text = _of_site(code, inner, cause, site, function, until_then, in_loop=in_loop)
+    if len(_DRAWN.findall(site.use.mask)) and text.count(site.use.mask) > 1:
+        text += f" `{site.use.mask}` draws anew wherever it is written: give it a name first, and use that."
     if site.use.own:  # torch.compile of a function takes away the mark that it is not to be compiled
         text = _DISABLED.sub("do not compile the function itself", text)
     if not site.within or site.theirs is not None or "in the caller" not in text:
@@ -220,7 +225,7 @@ def _until_then(code: str, function: str | None, since: int | None) -> str:
     if code == "BS305":
         return f"{function or 'fullgraph=True'} raises"
     part = f"what follows line {since}" if since else "all"
-    return f"{part} of {function or 'the function'} runs eagerly"
+    return f"{part} of {function or 'the function'} runs eagerly (what it calls is compiled apart)"
 
 
 def _of_cause(code: str, cause: Reason, site: Site) -> str:
@@ -537,6 +542,8 @@ def _words(site: Site) -> dict[str, str]:
         " all in them is divided by their length as well" * (is_made or use.made or site.seen.fewer != 0),
         "unmasked": unmasked,
         "outside": _outside(use, of, unmasked, mask),
+        "made_of": "is made of what " * use.made,
+        "index_all": f"and make {use.name} of all as well" if use.made else f"and index all by that, {of}[i]",
         "least": "inf" if use.ascending else "-inf",
         "rank": "sort()" if use.ascending else "topk(k)",
         "of": whole,

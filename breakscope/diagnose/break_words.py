@@ -889,15 +889,16 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " size."
     ),
     ("BS105", "mixed"): (
-        "Between the selection and what takes it{in_it} rows are moved, picked or multiplied with others, so"
-        " that no mask on the result helps: keep all with the mask, and leave out what it does not select"
-        " where that is done (-inf before a softmax or a ranking, 0 before a sum), or select in the caller;"
+        "Between the selection and what takes it{in_it} rows are moved, repeated, picked or multiplied with"
+        " others, and the mask has to go with them: keep all, and leave out what it does not select where"
+        " that is done (-inf before a softmax or a ranking, inf where the least come first, 0 before a sum),"
+        " or select in the caller;"
         f" or set {SHAPES}, where nothing branches on the size."
     ),
     ("BS105", "looked up"): (
-        "What the mask selects is indexed by what a ranking gave{in_it}: rank all and put the rest last,"
-        " scores.masked_fill({unmasked}, -inf) (inf where the least come first), and index all by that,"
-        " {Of}[i], or return both and the mask, and do it in the caller."
+        "What {made_of}the mask selects is indexed by what a ranking gave{in_it}: rank all and put the rest"
+        " last, scores.masked_fill({unmasked}, -inf) (inf where the least come first), {index_all}, or return"
+        " both and the mask, and do it in the caller."
     ),
     ("BS105", "rows"): (
         "As many are selected of each row{in_it}: where that number is known, take positions in the place of"

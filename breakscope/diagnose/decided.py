@@ -65,12 +65,16 @@ class Question:
         file: empty where torch's back end asked, and the line is 0 then.
         text: in the names of the source: ``x.size(1) <= 40``.
         parts: whether the value that came before has the other answer.
+        near: whether sizes like those that came can have it: half of one, or some times as much.
+        alone: whether no other size or number is asked for with it.
     """
 
     file: str
     line: int
     text: str
     parts: bool
+    near: bool
+    alone: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +102,9 @@ def decided(
         events: of each compile, those of :func:`read`; function: the code's name, which names temporaries.
     """
     about = guard.source, guard.dimension if guard.cause in ("size", "symbolic_shape") else None
-    came = [int(value) for value in guard.values if value.isdecimal()]
-    # Sizes of 0 and 1 are compiled apart in any case; what matters to 2 and 3 only does where they came.
-    least = min([value for value in came if value > 1 or about[1] is None] + [_SMALL])
+    # Sizes of 0 and 1 are compiled apart in any case.
+    least = 0 if about[1] is None and {"0", "1"} & set(guard.values) else 2
+    came = [int(value) for value in guard.values if value.isdecimal() and int(value) >= least]
     before = int(guard.expected) if guard.expected and guard.expected.isdecimal() else None
     lines: dict[tuple[str, int, str], None] = {}
     asked: dict[Question, None] = {}
@@ -116,33 +120,48 @@ def decided(
             (*place, _function(one["stack"])) for one in fixed if (place := _line(one["stack"])) is not None
         )
         symbols = {one["symbol"] for one in own if one["t"] == "symbolic"}
-        asked |= dict.fromkeys(_asked(told, symbols, function, least, before))
+        asked |= dict.fromkeys(_asked(told, symbols, function, came, before, least))
         before = None  # of the first compile alone
     return Decided(tuple(lines), symbolic and not lines, tuple(asked))
 
 
 def _asked(
-    told: Sequence[Event], symbols: set[str], function: str, least: int, before: int | None
+    told: Sequence[Event],
+    symbols: set[str],
+    function: str,
+    came: Sequence[int],
+    before: int | None,
+    least: int,
 ) -> Iterable[Question]:
     """What a compile asked of some of its symbols.
 
     Args:
-        least: the least value of which the answer matters; before: what came where it was compiled before.
+        came: the values that were seen; before: what came where it was compiled before; least: the least one
+            of which the answer matters.
     """
+    near = _like(came, least)
     made = [one for one in told if one["t"] == "symbolic"]
     names = {one["symbol"]: _words(one["sources"][0], function) for one in made}
-    values = {one["symbol"]: int(one["value"]) for one in made if one["value"].isdecimal()}
-    earlier = None if before is None else values | dict.fromkeys(symbols, before)
+    earlier = dict.fromkeys(symbols, before) if before is not None else {}
     for one in told:
         tree = parse(one["expression"]) if one["t"] == "asked" else None
         if tree is None:
             continue
         tree = _Spoken({}).visit(tree)
         used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-        if used & symbols and not _always(tree, sorted(used), least):
+        if used & symbols and not _always(tree, sorted(used), [value for value in _TRIED if value >= least]):
             file, line = _line(one["stack"]) or ("", 0)
-            parts = earlier is not None and _answer(tree, earlier) is False
-            yield Question(file, line, ast.unparse(_Spoken(names).visit(tree)), parts)
+            parts = _answer(tree, earlier) is False  # None where other sizes decide as well
+            is_near = not _always(tree, sorted(used), near)
+            text = ast.unparse(_Spoken(names).visit(tree))
+            yield Question(file, line, text, parts, is_near, alone=used <= symbols)
+
+
+def _like(came: Sequence[int], least: int) -> list[int]:
+    """Sizes like those that came: around them, from half of one to eight times as much."""
+    low, high = (min(came), max(came)) if came else (_SMALL, _SMALL)
+    sizes = {low // 2, low // 2 + 1, *range(low, low + 8), high, high + 1, 2 * high, 4 * high + 1, 8 * high}
+    return sorted(size for size in sizes if size >= least)
 
 
 _TRIED = (0, 1, 2, 3, 4, 5, 7, 8, 16, 100, 1_001, 1 << 20)
@@ -163,11 +182,10 @@ _OPERATORS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
 }
 
 
-def _always(asked: ast.expr, names: Sequence[str], least: int) -> bool:
-    """Whether any sizes from some size on give the answer yes: ``3*s77 >= 0``."""
+def _always(asked: ast.expr, names: Sequence[str], sizes: Sequence[int]) -> bool:
+    """Whether any of some sizes give the answer yes: ``3*s77 >= 0``."""
     if len(names) > _MOST_NAMES:
         return False
-    sizes = [value for value in _TRIED if value >= least]
     tried = (dict(zip(names, values, strict=True)) for values in product(sizes, repeat=len(names)))
     return all(_answer(asked, values) is True for values in tried)
 
@@ -189,6 +207,8 @@ def _value(node: ast.expr, values: Mapping[str, int]) -> Any:
             return values[name]
         case ast.UnaryOp(ast.USub(), operand):
             return -_value(operand, values)
+        case ast.Call(ast.Name("Max" | "Min" as name), [one, other]):
+            return (max if name == "Max" else min)(_value(one, values), _value(other, values))
         case ast.BinOp(left, sign, right) | ast.Compare(left, [sign], [right]):
             return _OPERATORS[type(sign)](_value(left, values), _value(right, values))
     raise KeyError(ast.dump(node))

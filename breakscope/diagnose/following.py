@@ -13,6 +13,7 @@ from breakscope.diagnose.collect import Collected
 from breakscope.diagnose.guard_paths import line_of_temporary, of_strides
 from breakscope.diagnose.guard_uses import Taken
 from breakscope.diagnose.handed import is_handed_on
+from breakscope.diagnose.library_advice import CALL_MOVED, package_of
 from breakscope.diagnose.origins import Origin, Size, calling, in_proportion, may_come_of, together
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.recompile_advice import (
@@ -25,6 +26,7 @@ from breakscope.diagnose.recompile_advice import (
     of_generation,
     of_group,
     or_rival,
+    very_number,
 )
 from breakscope.diagnose.recompiles import Cause, origin_of, what_it_does
 from breakscope.diagnose.records import unresumed
@@ -88,6 +90,7 @@ def linked(
         *_same_expression(sites),
         *_read_at_breaks(again, sites, places),
         *_of_messages(again, sites),
+        *_of_calls(again, sites),
     ):
         changed[finding.fingerprint] = finding
     left = [one for one in again if one.finding.fingerprint not in changed]
@@ -226,6 +229,20 @@ def _of_messages(again: Sequence[_Again], sites: Sequence[Finding]) -> Iterable[
         logs = next((lines[place] for place in way if place in lines), None)
         if logs is not None and _is_logging(finding.location.file):
             yield _follows(finding, logs)
+
+
+def _of_calls(again: Sequence[_Again], sites: Sequence[Finding]) -> Iterable[Finding]:
+    """What a library compiles again under a call that is to be made elsewhere goes with its breaks there."""
+    moved = {
+        package_of(site.location.file): site
+        for site in reversed(sites)
+        if site.location.owner == "library" and CALL_MOVED.search(site.advice or "") is not None
+    }
+    for one in again:
+        place, seen = one.finding.location, one.origin
+        site = moved.get(package_of(place.file)) if place.owner == "library" else None
+        if site is not None and seen is not None and not _is_entry(one):
+            yield _follows(one.finding, site)
 
 
 def _is_logging(file: str) -> bool:
@@ -569,7 +586,8 @@ def _selections(one: _Again, guard: Guard, sites: Sequence[Finding], places: Pla
             (_sets(site, guard.source, places) and span == own, stands <= at, stands, number)
             for number, site in enumerate(sites)
             if (stands := _line_in(site, file, span, explained)) is not None
-            and (stands <= at or at == place.line)
+            and (stands < at or at == place.line or (stands == at and span == own))
+            and not (given and _is_below(site, one.finding))
             and (line is None or stands == at or seen is None)
             and (lines is None or (file, stands) in lines)
             and (span == own or is_handed_on(places.sources, file, stands, at))
@@ -580,6 +598,13 @@ def _selections(one: _Again, guard: Guard, sites: Sequence[Finding], places: Pla
             likely = [number for *_, number in made if not is_known and number != last]
             return [sites[number] for number in (last, *likely)]
     return []
+
+
+def _is_below(site: Finding, finding: Finding) -> bool:
+    """Whether a site is in a function, or in what that calls: its arguments are made before."""
+    way = [(frame.file, frame.function) for frame in site.stack]
+    place, own = finding.location, site.location
+    return (place.file, place.function) in (*way, (own.file, own.function))
 
 
 def _is_made_by_number(site: Finding, guard: Guard, seen: Origin | None) -> bool:
@@ -600,7 +625,7 @@ def _line_in(site: Finding, file: str, span: Span | None, explained: bool) -> in
     Args:
         explained: whether a size of the call tells as well what came: what is called need not be why.
     """
-    if "depends on data" not in site.title:
+    if site.code != "BS105":
         return None
     called = [] if explained else [(frame.file, frame.line) for frame in site.stack[:-1]]
     lines = [line for of, line in [(site.location.file, site.location.line), *called] if of == file]
@@ -757,12 +782,12 @@ def _key(one: _Again) -> tuple[object, ...] | None:
     guard, seen = one.finding.guard, one.origin
     if guard is None or seen is None:
         return None
-    if seen.by == "generate" and guard.cause in (*_SIZED, "container") and not seen.same_call:
+    if seen.generates and guard.cause in (*_SIZED, "container") and not seen.same_call:
         return "by", seen.by, seen.where
     if guard.cause == "size" and "___from_numpy(" in guard.expression and not seen.same_call:
         return "arrays", seen.entry, seen.where, guard.expected, guard.actual
     sized = guard.cause in _SIZED and seen.sizes and not seen.same_call and not _is_passed(guard, seen)
-    sized = sized and not asks_for_several(guard)
+    sized = sized and not asks_for_several(guard) and very_number(guard, seen) is None
     if sized and _may_follow(guard, seen.sizes[0]):
         first = together(seen)[0]
         # A size of 0 or 1 is compiled apart, and no mark saves it.
@@ -844,6 +869,8 @@ def _compiled_alone(again: Sequence[_Again], sites: Sequence[Finding], places: P
 
 def _goes_on(one: _Again, guard: Guard, seen: Origin, places: Places) -> bool:
     """Whether what an object keeps differs from call to call too: a count that goes up, a list that grows."""
+    if (guard.source or "").startswith("self.") and _sets_it(one, guard, places):
+        return True
     if guard.cause == "container" and guard.source is not None:
         grows = re.compile(rf"^\s*{re.escape(guard.source)}(\.(append|extend|insert)\(|\s*\+=)")
         return places.sources.mentions(one.finding.location.file, grows)
@@ -863,6 +890,20 @@ def _goes_on(one: _Again, guard: Guard, seen: Origin, places: Places) -> bool:
     files = {one.finding.location.file, *(frame.file for frame in one.cause.failure.user_stack)}
     files |= {file for file, *_ in seen.within} | ({seen.caller.file} if seen.caller else set())
     return len(steps) > 1 or any(places.sources.mentions(file, counted) for file in sorted(files))
+
+
+def _sets_it(one: _Again, guard: Guard, places: Places) -> bool:
+    """Whether the function gives what it is guarded on another value itself: ``self.grids[k] = grid``."""
+    place = one.finding.location
+    function = uses.function(places.sources.around_line(place.file, place.line))
+    held = re.sub(r"\[[^\]]*\]$", "", guard.source or "")
+    return function is not None and any(
+        ast.unparse(target) == guard.source
+        or (isinstance(target, ast.Subscript) and held != guard.source and ast.unparse(target.value) == held)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+    )
 
 
 def _around(

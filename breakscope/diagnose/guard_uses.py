@@ -105,7 +105,7 @@ class Taken:
         if said.is_any:
             kept = [one for one in self.ends if one.kind not in _ENDS_OF_NUMBERS and not _takes_number(one)]
             asked = [(one, _asked_at(sources, one, named(one.file))) for one in said.asked]
-            asked = [(one, end) for one, end in asked if end.kind == "test" or not _ALIKE.fullmatch(one.text)]
+            asked = [(one, end) for one, end in asked if end.kind == "test" or _may_ask(one)]
             parts = Taken(tuple(end for one, end in asked if one.parts)).needed(("test", "asked"))
             return replace(self, ends=(*(end for _, end in asked), *kept), is_any=True, parts=parts)
         told = {_place(end) for end in self.ends if end.kind in _FIXES or _takes_number(end)}
@@ -225,10 +225,11 @@ class Taken:
             raises = only_raises(statement := uses.statement(end.way)) or isinstance(statement, ast.Assert)
             unsure = end.kind == "test" and (end.unsure or raises)
             if end.kind in kinds and not unsure and isinstance(end.taker, ast.Pass) and end.name:
-                told.setdefault((_NEEDS[end.kind], line), []).append(end.name)
+                said = told.setdefault((_NEEDS[end.kind], line), [])
+                said += [end.name] * (end.name not in said)
             elif end.kind in kinds and not unsure and line not in lines.setdefault(_NEEDS[end.kind], []):
                 lines[_NEEDS[end.kind]].append(line)
-        asked = [f"{what} (line {at}: {_first_of(said)})" for (what, at), said in told.items()]
+        asked = [f"{what} (line {at}: {_first_of(texts)})" for (what, at), texts in told.items()]
         return ", ".join(
             [
                 *asked[:3],
@@ -263,15 +264,20 @@ def _end_at(sources: Sources, file: str, line: int, named: str, called: str) -> 
     return End("number", way, called, ast.Pass(lineno=line), file=named)
 
 
-# Sizes that an operation needs to be the same.
-_ALIKE = re.compile(r"[^=<>!%*+/ ]*[A-Za-z_][^=<>!%*+/ ]* == [^=<>!%*+/ ]*[A-Za-z_][^=<>!%*+/ ]*")
+_LONG = 60
+
+
+def _may_ask(asked: Question) -> bool:
+    """Whether what an operation asks is worth a word: sizes like those that came may answer otherwise."""
+    return asked.parts or (asked.near and asked.alone and len(asked.text) <= _LONG)
 
 
 def _asked_at(sources: Sources, asked: Question, named: str) -> End:
     """Where something was asked of it, in which words."""
     way = tuple(sources.around_line(asked.file, asked.line)) if asked.line else ()
-    branches = any(isinstance(node, ast.If | ast.While | ast.IfExp | ast.Compare) for node in _statement(way))
-    return End("test" if branches else "asked", way, asked.text, ast.Pass(lineno=asked.line), file=named)
+    branches = any(isinstance(node, ast.If | ast.While | ast.IfExp | ast.BoolOp) for node in _statement(way))
+    text = asked.text if len(asked.text) <= _LONG else ""
+    return End("test" if branches else "asked", way, text, ast.Pass(lineno=asked.line), file=named)
 
 
 def _statement(way: Sequence[ast.AST]) -> Iterator[ast.AST]:

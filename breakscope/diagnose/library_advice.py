@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from breakscope.diagnose.site_use import Shape
+from breakscope.report.owners import path_in_package
 
 _CONFIG = "torch._dynamo.config"
 # The value decides a branch: what a setting captures breaks at that branch then.
@@ -19,7 +20,6 @@ _ASKED = (
     *(("BS102", shape) for shape in ("told", "choice", "verdict", "tested pick", "loop")),
     *(("BS105", shape) for shape in ("counted", "loop", "books", "python")),
 )
-_PACKAGE = re.compile(r"[/\\](?:site|dist)-packages[/\\](?P<path>.+)\.py$")
 _SCALARS = ("BS102", "BS103")
 # What rules of fix are for, and what is advised alike wherever it stands.
 _REWRITTEN = ("BS101", "BS103", "BS106", "BS110", "BS115", "BS127")
@@ -63,8 +63,8 @@ def package_of(file: str) -> str:
 
 
 def _module_of(file: str) -> str | None:
-    found = _PACKAGE.search(file)
-    return found["path"].replace("\\", "/").replace("/", ".").removesuffix(".__init__") if found else None
+    path = path_in_package(file)
+    return path.removesuffix(".py").replace("/", ".").removesuffix(".__init__") if path else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,9 @@ class Theirs:
         given: whether the settings ask for what the library's own call gives it, which no caller decides.
         through: the library's line that calls torch, where the site is in torch.
         setter: the object's method that sets what the settings ask to be None.
+        number: what the caller passes of which alone a test is calculated.
+        precomputed: options that its function returns as they are, in place of computing them.
+        imported: the file that imports its function and calls it by its bare name; empty for its own file.
     """
 
     file: str
@@ -100,6 +103,9 @@ class Theirs:
     given: bool = False
     through: str = ""
     setter: str = ""
+    number: str = ""
+    imported: str = ""
+    precomputed: tuple[str, ...] = ()
 
     @property
     def module(self) -> str | None:
@@ -117,6 +123,8 @@ class Theirs:
         return f" at {self.caller}" if self.caller else ""
 
 
+# What of_call says of a call that is to be made elsewhere.
+CALL_MOVED = re.compile(r"breaks the graph at \d+ places under the call at")
 _MANY = 4  # sites under one call: it works with values all over, and no setting makes one graph of it
 
 
@@ -209,6 +217,13 @@ def _of_no_setting(code: str, theirs: Theirs) -> str | None:
 
 def _of_use(code: str, shape: Shape, theirs: Theirs) -> str | None:
     """What the value is for, where that leaves nothing to rewrite."""
+    if theirs.precomputed and theirs.caller is not None:
+        options = " and ".join(f"{name}=" for name in theirs.precomputed)
+        return (
+            f"{_whose(theirs)}, which {theirs.function}() needs for what it returns: where the"
+            f" call{theirs.at} hands options on, pass {options} in it, made by that function outside of the"
+            f" compiled code; or {_ways(theirs)}."
+        )
     if theirs.package in _ARRAYS:
         works = f"{theirs.package} works here, which Dynamo cannot trace"
         return f"{works}: {_outside(theirs)}, and pass tensors in."
@@ -217,6 +232,12 @@ def _of_use(code: str, shape: Shape, theirs: Theirs) -> str | None:
     if code == "BS111" and (found := _OF_NUMPY.search(theirs.source)):
         form = f"math.{found['outer']}(math.{found['inner']}(n))"
         return f"{_whose(theirs)}, and {form} of Python's traces in place of numpy's: {_ways(theirs)}."
+    if code == "BS101" and theirs.number and not theirs.compiled:
+        return (
+            f"{_whose(theirs)}, and what it tests is calculated of {theirs.number} alone: pass a number of"
+            f" Python's in the call{theirs.at}, {theirs.number}.item() (after its second value torch takes"
+            f" any, where the code needs no constant of it); or {_ways(theirs)}."
+        )
     if shape == "message":
         return f"{_whose(theirs)}, and only a message needs it: {_ways(theirs)}."
     if shape in ("index", "pick") and code == "BS102":
@@ -331,7 +352,9 @@ def _eagerly(theirs: Theirs) -> str | None:
         return None
     if "forward" in name or name in ("__call__", "__init__"):
         return None
-    target = f"{theirs.module.rpartition('.')[2]}.{function}"
+    # A name that another module has imported is replaced there.
+    held = (_module_of(theirs.imported) or theirs.module).rpartition(".")[2]
+    target = f"{held}.{function}"
     several = f"in place of {sites}" if function == theirs.function else "for all that it has"
     disabled = f"{target} = torch.compiler.disable({target})"
     return f"leave all of {name} eager, which is one break {several}: {disabled}"

@@ -44,13 +44,17 @@ class Made:
         arguments: parameters of the outermost function; lines: (file, line) of what selects by data, reads a
             number of data, or is a call that may do so.
         kept: whether what an object keeps takes part.
-        data: whether something on the way surely has its size from data.
+        data: whether something on the way surely has its size from data; sure: the lines that do that.
     """
 
     arguments: frozenset[str] = frozenset()
     lines: frozenset[tuple[str, int]] = frozenset()
     kept: bool = False
-    data: bool = False
+    sure: frozenset[tuple[str, int]] = frozenset()
+
+    @property
+    def data(self) -> bool:
+        return bool(self.sure)
 
     @property
     def is_of_arguments(self) -> bool:
@@ -62,7 +66,7 @@ class Made:
             self.arguments | other.arguments,
             self.lines | other.lines,
             self.kept or other.kept,
-            self.data or other.data,
+            self.sure | other.sure,
         )
 
 
@@ -101,25 +105,36 @@ def made_of(
         else:
             whole = name is not None and source == name[0]
             found = None if name is None else reader.of_name(name[0], dimension if whole else None)
-        return None if found is None else _outwards(sources, found, reader, calls)
+        return None if found is None else _outwards(sources, found, reader, calls, dimension)
     return None
 
 
 def _outwards(
-    sources: Sources, found: Made, inner: _Reader, calls: Sequence[tuple[str, int, str]]
+    sources: Sources,
+    found: Made,
+    inner: _Reader,
+    calls: Sequence[tuple[str, int, str]],
+    dimension: int | None,
 ) -> Made | None:
-    """The same in the arguments of the outermost function, through the calls that lead to a function."""
+    """The same in the arguments of the outermost function, through the calls that lead to a function.
+
+    Args:
+        dimension: which is asked for, as long as an argument is handed on as it is.
+    """
     for file, line, _ in calls:
         way = sources.around_function(file, line)
         if not way:
             return None
         reader = _Reader(file, way, work=inner.work)
-        outer = Made(lines=found.lines, kept=found.kept, data=found.data)
+        outer = Made(lines=found.lines, kept=found.kept, sure=found.sure)
+        is_one = len(found.arguments) == 1 and found.is_of_arguments
+        handed = [reader.handed(name, inner.function, line) for name in found.arguments]
         for name in found.arguments:
-            given = reader.given(name, inner.function, line)
+            given = reader.given(name, inner.function, line, dimension if is_one else None)
             if given is None:
                 return None
             outer |= given
+        dimension = dimension if is_one and isinstance(handed[0], ast.Name) else None
         found, inner = outer, reader
     # Which of the call's arguments ``*args`` and ``**kwargs`` are, no name tells.
     gathered = {one.arg for one in (inner.function.args.vararg, inner.function.args.kwarg) if one is not None}
@@ -286,8 +301,10 @@ class _Reader:
         return found
 
     def _here(self, node: ast.expr, *, data: bool = True) -> Made:
-        lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
-        return Made(lines=frozenset((self.file, line) for line in lines), data=data)
+        lines = frozenset(
+            (self.file, line) for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+        )
+        return Made(lines=lines, sure=lines if data else frozenset())
 
     def _of_index(self, node: ast.Subscript, dimension: int | None) -> Made:
         parts = uses.index_parts(node.slice)
@@ -322,7 +339,9 @@ class _Reader:
     def _may_select(self, part: ast.expr) -> bool:
         """Whether an index selects by data: a mask, or positions of one."""
         seen = kinds.of(part, self.way) if isinstance(part, ast.Name | ast.Attribute) else None
-        if seen is not None:
+        # A list of masks, which gets another value by the same name later on.
+        later = isinstance(part, ast.Name) and len(self._given.get(part.id, ())) > 1
+        if seen is not None and (seen.startswith("tensor") or not later):
             return seen.startswith(("tensor bool", "tensor uint8")) or (
                 seen.startswith("tensor") and self._is_found(part)
             )
@@ -348,7 +367,7 @@ class _Reader:
         key = id(function), dimension, item, self.depth
         if (found := self.work.inside.get(key)) is None:
             found = self.work.inside[key] = self._returned(function, returns, dimension, item)
-        outer = Made(lines=found.lines, kept=found.kept, data=found.data)
+        outer = Made(lines=found.lines, kept=found.kept, sure=found.sure)
         for name in found.arguments - {"self", "cls"}:
             part = _further(name, function, call) or begins.handed(name, [function], [call])
             outer |= _NOTHING if part is None else self.of(part, None)
@@ -417,19 +436,26 @@ class _Reader:
         known = of_library or (owner is not None and not own and self.work.is_tensor(owner, self.way))
         return found if known else found | self._here(node, data=False)
 
-    def given(self, name: str, function: ast.AST, line: int) -> Made | None:
-        """What a call on a line gives for a parameter of a function; else all that it gives."""
-        calls = [
+    def _calls(self, line: int) -> list[ast.Call]:
+        return [
             node
             for node in ast.walk(self.function)
             if isinstance(node, ast.Call) and node.lineno <= line <= (node.end_lineno or node.lineno)
         ]
-        own = getattr(function, "name", "")
-        named = [call for call in calls if uses.called(call) == own]
-        if len(named) == 1 and isinstance(function, ast.FunctionDef):
-            part = _further(name, function, named[0]) or begins.handed(name, [function], [named[0]])
-            if part is not None:
-                return self.of(part, None)
+
+    def handed(self, name: str, function: ast.AST, line: int) -> ast.expr | None:
+        """What a call on a line gives for a parameter of a function, where one call there calls it."""
+        named = [call for call in self._calls(line) if uses.called(call) == getattr(function, "name", "")]
+        if len(named) != 1 or not isinstance(function, ast.FunctionDef):
+            return None
+        return _further(name, function, named[0]) or begins.handed(name, [function], [named[0]])
+
+    def given(self, name: str, function: ast.AST, line: int, dimension: int | None) -> Made | None:
+        """The same of its size; where no call is known, of all that is given there."""
+        part = self.handed(name, function, line)
+        if part is not None:
+            return self.of(part, dimension)
+        calls = self._calls(line)
         if not calls:
             return None
         parts = [part for call in calls for part in (*call.args, *(one.value for one in call.keywords))]

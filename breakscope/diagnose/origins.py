@@ -63,6 +63,7 @@ class Origin:
         within: (file, line, function) at work between that call and the function, innermost first; empty
             for the function that was called itself.
         by: the library's function that made the outermost call, where the project did not: ``generate``.
+        generates: whether that is the ``generate`` of transformers.
         caller: the frame of the project that ``where`` is in.
         kept_static: whether the script says, where it calls or defines, that sizes are to stay static.
         opaque: arguments that are objects: what they hold is not compared.
@@ -87,6 +88,7 @@ class Origin:
     entry: str
     within: tuple[tuple[str, int, str], ...] = ()
     by: str | None = None
+    generates: bool = False
     caller: RawFrame | None = None
     kept_static: bool = False
     opaque: tuple[str, ...] = ()
@@ -182,6 +184,7 @@ def origin(
         unrelated=frozenset(unrelated),
         made=made,
         by=by,
+        generates=by == "generate" and _is_of_transformers(second),
         caller=caller,
         called=(second["entry"]["file"], second["entry"]["line"] or 1) if second["entry"]["file"] else None,
         parameters=tuple(second["entry"]["parameters"]),
@@ -419,6 +422,13 @@ def _line_of_project(signature: Event, places: Places) -> tuple[str, str | None,
             return places.short(found.file, found.line), by, found
         by = frame["function"]
     return places.short(caller["file"], caller["line"]), None, None
+
+
+def _is_of_transformers(signature: Event) -> bool:
+    return any(_TRANSFORMERS.search(frame["file"]) for frame in signature.get("callers", ()))
+
+
+_TRANSFORMERS = re.compile(r"[/\\]transformers[/\\]")
 
 
 def mode_of(found: Collected, cid: str | None) -> tuple[object, ...] | None:

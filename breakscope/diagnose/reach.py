@@ -109,6 +109,82 @@ def gives_itself(sources: Sources, stack: Sequence[Frame], asked: str | None) ->
     return False
 
 
+def precomputed(sources: Sources, file: str, position: Position | None) -> tuple[str, ...]:
+    """What a function takes out of the options it is handed, and returns in place of computing it.
+
+    ``if (ids := kwargs.pop("ids", None)) is not None: return ids``, of which a caller may make use.
+    """
+    function = uses.function(sources.around(file, position)) if position is not None else None
+    if function is None or position is None:
+        return ()
+    before = [node for node in ast.walk(function) if getattr(node, "lineno", position[0]) < position[0]]
+    found: dict[str, str] = {}
+    for node in before:
+        match node:
+            case ast.NamedExpr(ast.Name(name), value) | ast.Assign([ast.Name(name)], value):
+                if taken := _taken_option(value):
+                    found[name] = taken
+    returned = [
+        [one.id for one in ast.walk(node.value) if isinstance(one, ast.Name)]
+        for node in before
+        if isinstance(node, ast.Return) and node.value is not None
+    ]
+    return next(
+        (tuple(found[name] for name in names) for names in returned if names and set(names) <= set(found)), ()
+    )
+
+
+def _taken_option(value: ast.expr) -> str:
+    """``ids`` of ``kwargs.pop("ids", None)``; empty of anything else."""
+    match value:
+        case ast.Call(ast.Attribute(ast.Name(), "pop" | "get"), [ast.Constant(str(name)), *_]):
+            return name
+    return ""
+
+
+def passed_number(sources: Sources, file: str, position: Position | None, stack: Sequence[Frame]) -> str:
+    """What the project's call passes of which alone a library's test is calculated: ``t``; else empty.
+
+    A number of Python's in its place is tested while Dynamo traces, where the library takes one.
+    """
+    around = sources.around(file, position) if position is not None else []
+    inside = uses.function(around)
+    if inside is None or len(stack) < 2 or stack[-2].owner != "project":
+        return ""
+    tests = [node for node in around if isinstance(node, ast.Compare)]
+    named = {of for test in tests[-1:] for of in _calculated_of(test, around, _DEEP)}
+    if len(named) != 1 or (name := next(iter(named))) not in uses.parameters(inside):
+        return ""
+    if re.search(rf"isinstance\({name}\b", ast.unparse(inside)):
+        return ""  # it takes numbers in another way, or not at all
+    taken = [arg.arg for arg in inside.args.args]
+    taken = taken[taken[:1] == ["self"] :]
+    way = sources.around_line(stack[-2].file, stack[-2].line)
+    for call in ast.walk(uses.statement(way) or ast.Pass()):
+        if isinstance(call, ast.Call) and uses.called(call) == inside.name:
+            given = dict(zip(taken, call.args, strict=False)) | {one.arg: one.value for one in call.keywords}
+            return name_of.id if isinstance(name_of := given.get(name), ast.Name) else ""
+    return ""
+
+
+_DEEP = 4
+
+
+def _calculated_of(value: ast.AST, around: Sequence[ast.AST], depth: int) -> set[str]:
+    """The names of which something is calculated with plain arithmetic; others stand for what is no such."""
+    match value:
+        case ast.Constant() | ast.Attribute(ast.Name("self")):
+            return set()
+        case ast.Attribute(ast.Attribute(ast.Name("self"), "config" | "_config")):
+            return set()
+        case ast.Name(name):
+            values = values_of(name, around) if depth else []
+            return {of for one in values for of in _calculated_of(one, around, depth - 1)} or {name}
+        case ast.Compare(left, [_], [right]) | ast.BinOp(left, _, right):
+            return _calculated_of(left, around, depth) | _calculated_of(right, around, depth)
+    return {ast.unparse(value)}
+
+
 def _is_of_tensor(value: ast.expr) -> bool:
     """``x.device``, which is never None."""
     match value:
@@ -412,7 +488,10 @@ def statement(sources: Sources, file: str, position: Position | None) -> str:
 
 
 def called_in_loop(sources: Sources, file: str, position: Position | None) -> tuple[str, ...]:
-    """What the outermost loop around a site calls that can be a module: arguments, attributes of self."""
+    """What computes in the outermost loop around a site: arguments, parts of self, functions of the file.
+
+    Empty where that is more than a few names: the turn as a whole is the part then.
+    """
     around = [] if position is None else sources.around(file, position)
     function = uses.function(around)
     if function is None:
@@ -420,16 +499,20 @@ def called_in_loop(sources: Sources, file: str, position: Position | None) -> tu
     inside = around[around.index(function) :]
     loop = next((node for node in inside if isinstance(node, ast.For | ast.While)), None)
     given = {arg.arg for arg in (*function.args.args, *function.args.kwonlyargs)} - {"self", "cls"}
+    given |= {node.name for node in getattr(around[0], "body", ()) if isinstance(node, ast.FunctionDef)}
+    parts = [part for line in (loop.body if loop is not None else ()) for part in ast.walk(line)]
+    told = [part.value for part in parts if isinstance(part, ast.Expr)]  # of which nothing is kept
     names = []
-    for node in (part for line in (loop.body if loop is not None else ()) for part in ast.walk(line)):
-        if not isinstance(node, ast.Call):
+    for node in parts:
+        if not isinstance(node, ast.Call) or node in told:
             continue
         match node.func:
             case ast.Name(name) if name in given:
                 names.append(name)
             case ast.Attribute(ast.Name("self"), name) if _may_compute(name, around):
                 names.append(f"self.{name}")
-    return tuple(dict.fromkeys(names))[:_MOST]
+    found = tuple(dict.fromkeys(names))
+    return found if len(found) <= _MOST else ()
 
 
 def breaks_in_loop(sources: Sources, file: str, position: Position | None) -> tuple[int, ...]:

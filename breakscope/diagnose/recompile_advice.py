@@ -248,6 +248,12 @@ def _of_no_size(guard: Guard, origin: Origin, does: Taken) -> str | None:
             f"{guard.source} is made anew in line {does.remakes} where it does not serve any more: make it"
             " once, before the compiled call, as large as it can become, and take the part that is needed"
         )
+    if (guard.source or "").startswith("self.") and not follows and _is_only_apart(guard):
+        return (
+            f"{guard.source} came with another size than before ({_seen(guard)} were seen): it was set anew"
+            " between the calls, or is another object's. Torch compiles sizes 0 and 1 apart from all others,"
+            " also with dynamic=True: one graph more, once. To save it, keep such a size from coming"
+        )
     if (guard.source or "").startswith("self.") and not follows:
         return (
             f"{guard.source} came with another size than before ({_seen(guard)} were seen): it was set anew"
@@ -296,7 +302,7 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
             f"{guard.source} is a cache, and its sizes follow the tokens: after the second size torch makes"
             f" the dimension dynamic. {_static_cache(guard, origin)} saves this compile"
         )
-    if number := _very_number(guard, origin):
+    if number := very_number(guard, origin):
         return _decided_by_value(guard, origin, number, does)
     if (said := _of_no_size(guard, origin, does)) is not None:
         return _of_one(guard) if _is_apart_from_dynamic(guard) else said
@@ -314,13 +320,13 @@ def _by_source(origin: Origin) -> str:
     made = origin.made
     if made is None or not (made.data or made.kept):
         return ""
-    named = sorted((PurePath(file).name, line) for file, line in made.lines)[:_SEVERAL]
+    named = sorted((PurePath(file).name, line) for file, line in made.sure)[:_SEVERAL]
     lines = f" ({listed([f'line {line} of {file}' for file, line in named])})" if named else ""
     parts = ["what the model keeps"] * made.kept + [f"data{lines}"] * made.data
     return " or ".join(parts)
 
 
-def _very_number(guard: Guard, origin: Origin) -> tuple[str, str, str] | None:
+def very_number(guard: Guard, origin: Origin) -> tuple[str, str, str] | None:
     """The number of the call that had the very values of a size, where no size of the call had them."""
     came = guard.expected, guard.actual
     if origin.made is None or origin.same_call or any((str(s.old), str(s.new)) == came for s in origin.sizes):
@@ -435,7 +441,7 @@ def _static_cache(guard: Guard, origin: Origin) -> str:
             "A tensor of full length that is made once (torch.zeros) and written at the position"
             " (index_copy_), with a mask for what is not written yet,"
         )
-    if origin.by == "generate":
+    if origin.generates:
         return (
             "Where the model supports it, cache_implementation='static' in the call of generate() at"
             f" {origin.where}"
@@ -1089,7 +1095,7 @@ def _optional(guard: Guard, does: Taken, origin: Origin | None = None) -> str:
             f"one call{_at(origin)} runs this function with {name} and without: a version for each is normal,"
             " made once"
         )
-    if origin is not None and origin.by == "generate":
+    if origin is not None and origin.generates:
         return (
             f"{name} is given by generate() at {origin.where} at some of its steps, and None at others: a"
             " version for each is normal, made once"
@@ -1179,8 +1185,8 @@ def of_kept_state(guard: Guard, package: str, times: int) -> str:
     return (
         f"{guard.source} is state that {package} keeps in its own object ({_seen(guard)} were seen), and"
         f" {each if times <= _KINDS_OF_STATE else 'each value is a version'}. To save that, set it before the"
-        " first compiled call to what it has later, where the object lets you; or leave the function eager"
-        " that needs it, with torch.compiler.disable on it"
+        " first compiled call to what it has later, and again each time that the object is set up anew, where"
+        " it lets you; or leave the function eager that needs it, with torch.compiler.disable on it"
     )
 
 

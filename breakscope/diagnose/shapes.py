@@ -500,6 +500,7 @@ def _of_selection(ends: Sequence[End], around: Sequence[ast.AST], value: str) ->
         taken = restated.taken(end.taker)
         made = not is_it and re.search(rf"\b{re.escape(end.name or '-')}\b", taken) is not None
         of = restated.reduced(innermost, end.name, end.taker) if is_it else taken if made else end.name
+    made = made or (shape == "looked up" and not _is_named(end, around))
     ascending = shape in ("ranked", "across") and end is not None and end.kind == "ranked" and _ascends(end)
     tests = [
         other
@@ -590,6 +591,12 @@ def _takes(end: End | None, around: Sequence[ast.AST]) -> bool:
         part is around[-1] or (is_named and isinstance(part, ast.Name) and part.id == end.name)
         for part in ast.iter_child_nodes(end.taker)
     )
+
+
+def _is_named(end: End | None, around: Sequence[ast.AST]) -> bool:
+    """Whether what ends there is what its statement names, and not made of it."""
+    statement = uses.statement(around)
+    return end is not None and isinstance(statement, ast.Assign) and end.name in uses.targets(statement)
 
 
 def _ascends(end: End) -> bool:

@@ -271,6 +271,9 @@ def _told(
             given=reach.gives_itself(places.sources, stack, settings),
             through=_through(stack, places) if owner == "torch" else "",
             setter=setter,
+            imported=_imported(location, stack) if owner == "library" else "",
+            precomputed=reach.precomputed(*at) if owner == "library" else (),
+            number=reach.passed_number(*at, stack) if owner == "library" else "",
         )
     seen = reach.seen(*at, use)
     return ToldSite(
@@ -297,6 +300,15 @@ def _told(
         if whose is not None and standard
         else "",
     )
+
+
+def _imported(location: Location, stack: Sequence[Frame]) -> str:
+    """The library's file that calls a function of another one by its bare name; empty of other calls."""
+    frames = [frame for frame in stack if (frame.function or "") not in _COMPREHENSIONS]
+    if len(frames) < 2 or (before := frames[-2]).owner != "library" or before.file == location.file:
+        return ""
+    called = re.search(rf"(?<![\w.]){re.escape(location.function or '-')}\(", before.source or "")
+    return before.file if called is not None else ""
 
 
 def _qualified(location: Location, places: Places) -> str | None:

@@ -80,7 +80,16 @@ def _recorded(folder: str) -> frozenset[str]:
 
 def is_standard(file: str) -> bool:
     """Whether a file is of Python's standard library."""
-    return not _INSTALLED.search(file) and is_installed(file)
+    return not is_packaged(file) and is_installed(file)
+
+
+def path_in_package(file: str) -> str | None:
+    """The path of a file from its installed package on: ``scipy/signal/windows.py``; None for others."""
+    if found := _INSTALLED.search(file):
+        return found["rest"].replace("\\", "/")
+    top = _recorded_top(file)
+    parts = file.replace("\\", "/").split("/")
+    return "/".join(parts[len(parts) - 1 - parts[::-1].index(top) :]) if top in parts else None
 
 
 def display_path(file: str, roots: tuple[str, ...]) -> str:
