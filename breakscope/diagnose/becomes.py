@@ -117,6 +117,21 @@ _DEEP = 6  # names that a value is handed through
 _MOST = 40  # ends of one value: what goes to so many places has no advice of its own
 
 
+# What asks of which kind a tensor is, and for none of its values.
+_OF_KIND = (
+    *(
+        "is_floating_point",
+        "is_complex",
+        "is_signed",
+        "is_contiguous",
+        "element_size",
+        "get_device",
+        "data_ptr",
+    ),
+    *("dtype", "device", "layout", "requires_grad", "is_cuda", "is_leaf", "ndim", "dim", "ndimension"),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class End:
     """One place where a value ends.
@@ -421,6 +436,8 @@ class _Follow:
     def _attribute(self, parent: ast.Attribute, way: tuple[ast.AST, ...], held: _Held) -> _Held | None:
         """A method or an attribute of the value itself."""
         name, is_selected = parent.attr, held.state == "selection"
+        if not is_selected and name in _OF_KIND:
+            return None
         if is_selected and name in ("shape", "numel", "size"):
             is_count = name == "numel" or _is_first(way[-3])
             return replace(held, state="number", counted=True) if is_count else None

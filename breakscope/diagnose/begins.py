@@ -94,8 +94,10 @@ def holds_more(message: str, name: str, around: _Way) -> bool:
     return _joined([one for one in others if one.id not in dir(builtins)], around, set()) is None
 
 
-def number(around: _Way, callers: Sequence[_Way] = ()) -> tuple[str, int] | None:
-    """The Python numbers that the innermost expression reads back out of a tensor, and the line that made it.
+def number(around: _Way, callers: Sequence[_Way] = ()) -> tuple[str, int, str] | None:
+    """The Python numbers that the innermost expression reads back out of a tensor, and what made it.
+
+    That is a line, and the name of its file where it is a caller's in another one.
 
     ``half = torch.IntTensor([n])[0]``, then ``x[:, : int(half)]``: what is read is ``n``.
 
@@ -112,7 +114,12 @@ def number(around: _Way, callers: Sequence[_Way] = ()) -> tuple[str, int] | None
         case _:
             return None
     found = next(filter(None, (_numbers(read, around, callers, set()) for read in reads)), None)
-    return (", ".join(map(ast.unparse, found)), found[0].lineno) if found else None
+    if found is None:
+        return None
+    trees = {way[0]: None for way in (around, *callers)}
+    tree = next((one for one in trees if any(node is found[0] for node in ast.walk(one))), around[0])
+    file = "" if tree is around[0] else getattr(tree, "file", "")
+    return ", ".join(map(ast.unparse, found)), found[0].lineno, file
 
 
 def _bounds(chosen: ast.expr) -> list[ast.expr]:

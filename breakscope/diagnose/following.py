@@ -438,6 +438,13 @@ def _read_at_breaks(again: Sequence[_Again], sites: Sequence[Finding], places: P
     for one in again:
         if one.finding.guard is not None and (found := _selections(one, one.finding.guard, sites, places)):
             selected.setdefault(_sized_thing(one), found)
+    # What torch hands on without a name is as large as something that has one, and is led to what that is.
+    named = {_came(one) for one in again if not _is_nameless(one) and _sized_thing(one) not in selected}
+    selected = {
+        _sized_thing(one): selected[_sized_thing(one)]
+        for one in again
+        if _sized_thing(one) in selected and not (_is_nameless(one) and _came(one) in named)
+    }
     for one in again:
         guard = one.finding.guard
         sized = guard is not None and guard.cause in _SIZED and one.origin is not None and one.origin.sizes
@@ -462,6 +469,15 @@ def _read_at_breaks(again: Sequence[_Again], sites: Sequence[Finding], places: P
             is_captured = one.finding.code == "BS213" and "capture_scalar_outputs" in (site.advice or "")
             own = one.finding.advice if is_captured else None
             yield _follows(one.finding, site, (own or "").rstrip("."))
+
+
+def _is_nameless(one: _Again) -> bool:
+    return (one.finding.guard is not None) and "__resume_frame_values" in (one.finding.guard.source or "")
+
+
+def _came(one: _Again) -> tuple[str | None, str | None]:
+    guard = one.finding.guard
+    return (None, None) if guard is None else (guard.expected, guard.actual)
 
 
 def _by_layer(again: Sequence[_Again]) -> list[_Again]:
@@ -893,14 +909,18 @@ def _goes_on(one: _Again, guard: Guard, seen: Origin, places: Places) -> bool:
 
 
 def _sets_it(one: _Again, guard: Guard, places: Places) -> bool:
-    """Whether the function gives what it is guarded on another value itself: ``self.grids[k] = grid``."""
+    """Whether a method gives what is guarded another value itself: ``self.grids[k] = grid``."""
     place = one.finding.location
-    function = uses.function(places.sources.around_line(place.file, place.line))
+    around = places.sources.around_line(place.file, place.line)
+    owner = next((node for node in reversed(around) if isinstance(node, ast.ClassDef)), None)
+    methods = [node for node in getattr(owner, "body", ()) if isinstance(node, ast.FunctionDef)]
     held = re.sub(r"\[[^\]]*\]$", "", guard.source or "")
-    return function is not None and any(
+    return any(
         ast.unparse(target) == guard.source
         or (isinstance(target, ast.Subscript) and held != guard.source and ast.unparse(target.value) == held)
-        for node in ast.walk(function)
+        for method in methods
+        if method.name != "__init__"
+        for node in ast.walk(method)
         if isinstance(node, ast.Assign)
         for target in node.targets
     )

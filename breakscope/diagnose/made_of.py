@@ -445,7 +445,15 @@ class _Reader:
 
     def handed(self, name: str, function: ast.AST, line: int) -> ast.expr | None:
         """What a call on a line gives for a parameter of a function, where one call there calls it."""
-        named = [call for call in self._calls(line) if uses.called(call) == getattr(function, "name", "")]
+        own, calls = getattr(function, "name", ""), self._calls(line)
+        named = [call for call in calls if uses.called(call) == own]
+        if own == "forward" and not named:  # of a module, which is called by its own name
+            methods = {node.name for node in ast.walk(self.way[0]) if isinstance(node, ast.FunctionDef)}
+            named = [
+                call
+                for call in calls
+                if ast.unparse(call.func).startswith("self.") and uses.called(call) not in methods
+            ]
         if len(named) != 1 or not isinstance(function, ast.FunctionDef):
             return None
         return _further(name, function, named[0]) or begins.handed(name, [function], [named[0]])

@@ -171,7 +171,7 @@ def origin(
         same_call=first["call"] == second["call"] and first.get("step") == second.get("step"),
         sizes=tuple(sizes),
         values=tuple(values),
-        modes=tuple(_modes(first, second)),
+        modes=tuple(_modes(found, first, second)),
         where=where,
         earlier=before_it if before_it != where else "",
         entry=second["entry"]["name"],
@@ -440,12 +440,32 @@ def mode_of(found: Collected, cid: str | None) -> tuple[object, ...] | None:
     return *modes, call["entry"]["training"]
 
 
-def _modes(first: Event, second: Event) -> Iterator[str]:
+def _modes(found: Collected, first: Event, second: Event) -> Iterator[str]:
+    """The modes in which two calls differ; not those that the code changes itself below calls that do not."""
+    one, other = (_at_entry(found, call) for call in (first, second))
     for name, shown in (("grad", "grad mode"), ("inference", "inference mode"), ("autocast", "autocast")):
-        if first["modes"].get(name) != second["modes"].get(name):
+        within = one is not None and other is not None and one.get(name) == other.get(name)
+        if first["modes"].get(name) != second["modes"].get(name) and not within:
             yield shown
     if first["entry"]["training"] != second["entry"]["training"]:
         yield "train() and eval()"
+
+
+def _at_entry(found: Collected, signature: Event) -> Mapping[str, Any] | None:
+    """The modes of the outermost call, in which its function is compiled; None where that is not known."""
+
+    def named(one: Event) -> tuple[object, ...]:
+        return tuple(one["entry"][key] for key in ("name", "file", "line"))
+
+    known = [
+        one
+        for one in found.signatures
+        if one.get("entry") and not one.get("within") and one["call"] <= signature["call"]
+        if named(one) == named(signature)
+    ]
+    own = [one for one in known if one["call"] == signature["call"]] or known
+    modes = [one["modes"] for one in own]
+    return modes[-1] if modes and all(one == modes[0] for one in modes) else None
 
 
 class _Names:

@@ -117,7 +117,8 @@ def use_of(
         filtering = [one for one in around[-1].generators if one.ifs]
         around = [*around, filtering[0], filtering[0].ifs[0]] if filtering else around
     if code in ("BS102", "BS103") and (number := begins.number(around, callers)):
-        return Use("python number", _short(around[-1]), name=number[0], line=number[1])
+        name, at, of = number
+        return Use("python number", _short(around[-1]), name=name, line=at, file=of)
     made_of = begins.arguments(around, callers) if entered else ()
     shape = of_statement(around)
     if shape and not (code == "BS105" and shape in _BRANCHES):

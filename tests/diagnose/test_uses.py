@@ -849,13 +849,13 @@ def test_numbers_that_python_made_a_tensor_of_are_found_through_names_and_caller
     file.write_text(MADE)
     sources = Sources()
     called = sources.around(str(file), (11, 11, 11, 25))
-    assert begins.number(sources.around(str(file), (6, 16, 6, 18)), [called]) == ("high", 10)
+    assert begins.number(sources.around(str(file), (6, 16, 6, 18)), [called]) == ("high", 10, "")
     assert begins.number(sources.around(str(file), (6, 16, 6, 18))) is None
     # What is read there is a tensor's maximum.
     assert begins.number(sources.around(str(file), (16, 15, 16, 28))) is None
     # A name that is made of itself.
     assert begins.number(sources.around(str(file), (21, 16, 21, 18))) is None
-    assert begins.number(sources.around(str(file), (26, 15, 26, 28))) == ("b", 25)
+    assert begins.number(sources.around(str(file), (26, 15, 26, 28))) == ("b", 25, "")
 
 
 CHANGED = """\
