@@ -89,7 +89,7 @@ def path_in_package(file: str) -> str | None:
         return found["rest"].replace("\\", "/")
     top = _recorded_top(file)
     parts = file.replace("\\", "/").split("/")
-    return "/".join(parts[len(parts) - 1 - parts[::-1].index(top) :]) if top in parts else None
+    return "/".join(parts[len(parts) - 1 - parts[::-1].index(top) :]) if top else None
 
 
 def display_path(file: str, roots: tuple[str, ...]) -> str:

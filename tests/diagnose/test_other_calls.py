@@ -299,3 +299,231 @@ def test_types_that_a_librarys_own_code_passes_are_no_callers(scan: Scan, tmp_pa
     assert found
     for text in found:
         assert text.startswith("diffusing's own code passes timestep in more than one type")
+
+
+def test_a_check_gives_nothing_its_size(scan: Scan) -> None:
+    """An ``if …: raise`` selects nothing, and what a function is called with no selection inside of it makes."""
+    report = scan(
+        """
+        import torch
+
+        class Spline(torch.nn.Module):
+            def __init__(self, bins):
+                super().__init__()
+                self.lin = torch.nn.Linear(4, bins)
+
+            def forward(self, x):
+                p = self.lin(x)
+                if torch.min(x) < 0:
+                    raise ValueError("outside")
+                return self.cdf(x, p)
+
+            def cdf(self, x, p):
+                if torch.max(x) > 1:
+                    raise ValueError("outside")
+                return (x * p.softmax(-1)[:, :4]).sigmoid()
+
+        class Flow(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.parts = torch.nn.ModuleList([Spline(22), Spline(8)])
+
+            def sample(self, n, context):
+                x = torch.rand(n * context.shape[0], 4)
+                for part in self.parts:
+                    x = part(x)
+                return x
+
+        sample = torch.compile(Flow().sample)
+        with torch.no_grad():
+            for n in (5, 8, 3):
+                sample(n, torch.randn(3, 2))
+        """
+    )
+    sizes = coded(report, "BS201")
+    assert sizes
+    for one in sizes:
+        assert "gives it its size" not in str(one.advice)
+    (given,) = [one for one in sizes if one.caused_by is None and one.guard and one.guard.source == "x"]
+    assert str(given.advice).startswith("The size of x changed with n of the call")
+
+
+def test_the_mode_that_code_changes_itself_is_not_the_callers(scan: Scan) -> None:
+    """Another compiled function ran the same code before: the call that changed the mode always comes in one."""
+    report = scan(
+        """
+        import torch
+
+        class Net(torch.nn.Module):
+            def forward(self, x):
+                print(end="")
+                return half(x)
+
+        def half(x):
+            return x * 0.5
+
+        net = Net()
+
+        @torch.compile
+        def loss(x):
+            first = net(x)
+            with torch.no_grad():
+                second = net(x)
+            return (first - second).mean()
+
+        train = torch.compile(lambda x: net(x).sum())
+        x = torch.randn(2, 4, requires_grad=True)
+        train(x)
+        loss(x)
+        """
+    )
+    found = coded(report, "BS212")
+    assert found
+    for one in found:
+        assert "came in the other mode" not in str(one.advice)
+
+
+def test_what_the_model_itself_sets_anew_goes_on_without_the_break(scan: Scan) -> None:
+    report = scan(
+        """
+        import torch
+
+        class Head(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.grids = [torch.zeros(1)]
+
+            def forward(self, x):
+                grid = self.made(x)
+                return self.loss(x.mean() + grid.mean())
+
+            def made(self, x):
+                if self.grids[0].shape[1:] != x.shape[1:]:
+                    self.grids[0] = torch.ones(1, *x.shape[1:])
+                return self.grids[0]
+
+            def loss(self, x):
+                return x * float(x.sum())
+
+        class Model(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.head = Head()
+
+            def forward(self, x):
+                return self.head(x * 2)
+
+        net = torch.compile(Model())
+        for _ in range(3):
+            net(torch.ones(2, 8, 8))
+        """
+    )
+    (found,) = coded(report, "BS206")
+    assert "Goes with" not in str(found.advice)
+    assert "(1, 3 dimensions were seen)" in str(found.advice)
+
+
+def test_a_mask_that_draws_numbers_is_given_a_name_first(scan: Scan) -> None:
+    report = scan(
+        """
+        import torch
+
+        @torch.compile
+        def verify(tokens, accept):
+            rejected = (torch.rand_like(accept) > accept).nonzero()
+            if rejected.shape[0] == 0:
+                return tokens + 1
+            return tokens * 2
+
+        verify(torch.arange(4), torch.rand(4))
+        """
+    )
+    (found,) = coded(report, "BS105")
+    assert str(found.advice).endswith(
+        "draws anew wherever it is written: give it a name first, and use that."
+    )
+
+
+def test_the_part_of_a_loop_is_what_computes_in_it(scan: Scan) -> None:
+    """Not what is only told of its turns; and a turn of many modules is a part as a whole."""
+    report = scan(
+        """
+        import torch
+
+        lin = torch.nn.Linear(4, 4)
+
+        def step(x):
+            return lin(x).relu()
+
+        @torch.compile
+        def decode(x, callback=lambda _: _):
+            for _ in range(3):
+                x = step(x)
+                print(end="")
+                callback(x)
+            return x
+
+        decode(torch.randn(2, 4))
+        """
+    )
+    (found,) = coded(report, "BS301")
+    assert "compile the loop's body (step) instead of the loop" in str(found.advice)
+
+
+def test_what_is_made_of_a_selection_is_not_what_a_ranking_indexes(scan: Scan) -> None:
+    report = scan(
+        """
+        import torch
+
+        @torch.compile
+        def assign(inside, cost):
+            keep = inside.any(0)
+            cost = cost[:, keep]
+            match = torch.zeros_like(cost)
+            for i in range(2):
+                _, at = torch.topk(cost[i], k=2, largest=False)
+                match[i][at] = 1
+            return match.sum(0)
+
+        assign(torch.rand(3, 12) > 0.2, torch.rand(3, 12))
+        """
+    )
+    said = [str(one.advice) for one in coded(report, "BS105")]
+    assert any("and make match of all as well" in advice for advice in said)
+    assert not any("index all by that" in advice for advice in said)
+
+
+def test_the_size_of_what_a_module_is_handed_comes_of_the_mask_that_selects_it(scan: Scan) -> None:
+    report = scan(
+        """
+        import torch
+
+        class IoU(torch.nn.Module):
+            def forward(self, pred):
+                return pred.abs().sum()
+
+        class Head(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.iou = IoU()
+
+            def forward(self, x, counts):
+                masks = []
+                for row in range(2):
+                    k = int(counts[row])
+                    mask = torch.zeros(4, dtype=torch.bool)
+                    mask[:k] = True
+                    masks.append(mask)
+                masks = torch.cat(masks)
+                return self.iou(x[masks])
+
+        net = torch.compile(Head())
+        for counts in ([3, 2], [1, 2], [2, 2]):
+            net(torch.ones(8, 4), torch.tensor(counts))
+        """
+    )
+    found = [one for one in coded(report, "BS201") if one.location.function == "IoU.forward"]
+    assert found
+    for one in found:
+        assert "the model keeps" not in str(one.advice)
+        assert "data (line 21 of script.py)" in str(one.advice)

@@ -1,0 +1,150 @@
+"""What is said of code of libraries: what the call that leads there can do about it."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from warm_scanning import WarmScans, coded
+
+from breakscope.report.model import Report
+from breakscope.report.owners import is_standard, path_in_package
+
+pytestmark = pytest.mark.torch
+Scan = Callable[..., Report]
+
+
+@pytest.fixture
+def scan(warm: WarmScans, tmp_path: Path) -> Scan:
+    return lambda text: warm.scan(tmp_path, textwrap.dedent(text))
+
+
+VISION = """
+    import torch
+
+    def positions(grid, kwargs=None):
+        if kwargs is not None and (ids := kwargs.pop("position_ids", None)) is not None:
+            return ids
+        return torch.cat([torch.arange(h * w) for h, w in grid.tolist()])
+"""
+MODEL = """
+    import torch
+    from seeing.vision import positions
+
+    class Model(torch.nn.Module):
+        def forward(self, x, grid, **kwargs):
+            ids = positions(grid, kwargs=kwargs)
+            return x[: len(ids)] * 2
+"""
+
+
+def package(folder: Path, **files: str) -> None:
+    place = folder / "site-packages" / "seeing"
+    place.mkdir(parents=True)
+    for name, text in {"__init__": "", **files}.items():
+        (place / f"{name}.py").write_text(textwrap.dedent(text))
+
+
+def test_options_that_take_what_was_computed_before_are_named(scan: Scan, tmp_path: Path) -> None:
+    package(tmp_path, vision=VISION, model=MODEL)
+    report = scan(
+        """
+        import sys
+        sys.path.insert(0, "site-packages")
+        import torch
+        from seeing.model import Model
+
+        net = torch.compile(Model())
+        for size in (2, 3):
+            net(torch.ones(20, 4), torch.tensor([[2, size], [1, 2]]))
+        """
+    )
+    found = [
+        one for one in report.findings if one.location.function == "positions" and one.kind != "recompile"
+    ]
+    assert found
+    assert "pass position_ids= in it, made by that function outside of the compiled code" in str(
+        found[0].advice
+    )
+    # The module that imported the function holds its name.
+    if "torch.compiler.disable" in str(found[0].advice):
+        assert "model.positions = torch.compiler.disable(model.positions)" in str(found[0].advice)
+
+
+STEPS = """
+    class Steps:
+        ratio = 100
+        def step(self, x, timestep):
+            before = timestep - self.ratio
+            return x * 2 if before >= 0 else x * 3
+"""
+
+
+def test_a_number_that_the_call_passes_as_a_tensor_can_be_one_of_pythons(scan: Scan, tmp_path: Path) -> None:
+    package(tmp_path, steps=STEPS)
+    report = scan(
+        """
+        import sys
+        sys.path.insert(0, "site-packages")
+        import torch
+        from seeing.steps import Steps
+
+        step = torch.compile(Steps().step, backend="eager")
+        for t in torch.tensor([300, 200, 50]):
+            step(torch.ones(3), t)
+        """
+    )
+    (found,) = coded(report, "BS101")
+    assert "is calculated of t alone: pass a number of Python's in the call at script.py:9, t.item()" in str(
+        found.advice
+    )
+
+
+def test_generate_of_ones_own_is_not_that_of_transformers(scan: Scan, tmp_path: Path) -> None:
+    package(
+        tmp_path,
+        decoding="""
+        import torch
+
+        def prefill(model, x):
+            return model(x).argmax(-1)
+
+        def one(model, x):
+            return model(x).argmax(-1)
+
+        def generate(model, prompt, batch):
+            x = prefill(model, prompt.repeat(batch, 1))
+            return one(model, x)
+        """,
+    )
+    report = scan(
+        """
+        import sys
+        sys.path.insert(0, "site-packages")
+        import torch
+        from seeing import decoding
+
+        decoding.one = torch.compile(decoding.one, backend="eager")
+        decoding.prefill = torch.compile(decoding.prefill, backend="eager")
+        net = torch.nn.Embedding(9, 9)
+        for batch in (1, 2, 3):
+            decoding.generate(net, torch.ones(1, 4, dtype=torch.long), batch)
+        """
+    )
+    found = coded(report, "BS201")
+    assert found
+    for one in found:
+        assert "cache_implementation" not in str(one.advice)
+
+
+def test_a_package_beside_the_script_is_no_part_of_python(tmp_path: Path) -> None:
+    """``pip install --target``: scipy's ``signal`` is not Python's module of that name."""
+    target = tmp_path / "packages"
+    (target / "scipy-1.0.dist-info").mkdir(parents=True)
+    (target / "scipy-1.0.dist-info" / "RECORD").write_text("scipy/__init__.py,,\nscipy/signal/windows.py,,\n")
+    file = str(target / "scipy" / "signal" / "windows.py")
+    assert not is_standard(file)
+    assert path_in_package(file) == "scipy/signal/windows.py"
+    assert path_in_package(str(tmp_path / "script.py")) is None
