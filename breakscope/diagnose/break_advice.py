@@ -102,6 +102,7 @@ class Site:
         besides: lines of the loop around it that break as well.
         both_ways: whether its file makes RNNs of two directions.
         read_at: of a property of Python's own the line that reads it: `` of `y = self.size` (net.py:7)``.
+        tested: what a later branch asks of a number that the site's branch sets, and the line.
         looped_in: the ``while`` around a call that leads to it, ``the loop in line 7 of sample``; else empty.
     """
 
@@ -127,13 +128,15 @@ class Site:
     both_ways: bool = False
     read_at: str = ""
     looped_in: str = ""
+    tested: tuple[str, int] | None = None
 
     @property
     def shape(self) -> Shape:
         return self.use.shape
 
 
-_DRAWN = re.compile(r"\b(rand\w*|bernoulli|multinomial|normal|dropout)_?\(")
+_PRODUCT = re.compile(r"\b(?:np|numpy)\.prod\((?P<sizes>[\w.]+\.(shape|size\(\))(\[[^\]]*\])?)\)")
+_DRAWS_ANEW = re.compile(r"\b(rand\w*|bernoulli|multinomial|normal|dropout)_?\(")
 
 
 def advice(
@@ -156,7 +159,12 @@ def advice(
     """
     until_then = _until_then(code, function, since)
     text = _of_site(code, inner, cause, site, function, until_then, in_loop=in_loop)
-    if len(_DRAWN.findall(site.use.mask)) and text.count(site.use.mask) > 1:
+    if site.tested is not None and site.theirs is None and "torch.where(" in text:
+        asked, line = site.tested
+        text += (
+            f" What is selected is a tensor then, and so `{asked}` (line {line}) needs torch.where as well."
+        )
+    if _DRAWS_ANEW.search(site.use.mask) and text.count(site.use.mask) > 1:
         text += f" `{site.use.mask}` draws anew wherever it is written: give it a name first, and use that."
     if site.use.own:  # torch.compile of a function takes away the mark that it is not to be compiled
         text = _DISABLED.sub("do not compile the function itself", text)
@@ -292,6 +300,9 @@ def _of_record(code: str, cause: Reason, said: str, site: Site) -> str | None:
         return break_words.BY_MODULE.get(site.module) or source_advice.of_python(site.module)
     if code == "BS127" and site.theirs is None and (tested := _of_draw(site)):
         return tested
+    product = _PRODUCT.search(site.statement) if code in ("BS102", "BS111") else None
+    if product is not None and site.theirs is None:
+        return break_words.PRODUCT_OF_SIZES.format(sizes=product["sizes"])
     of_numpy = re.search(r"\b(np|numpy)\.", site.expression) and site.theirs is None
     if code == "BS102" and site.shape in ("size", "slice") and of_numpy:
         return break_words.FROM_NUMPY

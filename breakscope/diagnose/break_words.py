@@ -463,6 +463,10 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
         NUMBERS_OF_NUMPY,
     ),
 )
+PRODUCT_OF_SIZES = (
+    "Write math.prod({sizes}), which traces and whose sizes may be symbolic: numpy's functions are traced as"
+    " operations on tensors, which give no size."
+)
 FROM_NUMPY = (
     "The value comes out of numpy, which Dynamo traces as a tensor: where it is a constant, make it one of"
     " Python's where it is defined, float(…) or int(…), and where it is made of sizes, keep those,"

@@ -21,6 +21,7 @@ from breakscope.report.owners import owner_of
 
 # A number is wanted where torch calls this; a comparison calls another one, and holds for all other sizes.
 _WANTS_NUMBER = "guard_int"
+_LONGEST = 400  # what is asked of many sizes at once is told to nobody
 _COMPARES = {"Eq": "==", "Ne": "!="}
 _CALCULATES = {"Mod": "%", "PythonMod": "%", "FloorDiv": "//", "CleanDiv": "//"}
 
@@ -40,7 +41,8 @@ def read(metadata: Mapping[str, Any], files: Mapping[int, str]) -> tuple[str, di
         wanted = _WANTS_NUMBER in _called(fixed)
         said = {"sources": fixed["sources"], "value": fixed["value"], "wanted": wanted}
         return "constant", {**said, "stack": _stack(fixed, files)}
-    if (asked := metadata.get("guard_added_fast")) is not None and _WANTS_NUMBER not in _called(asked):
+    asked = metadata.get("guard_added_fast")
+    if asked is not None and len(asked["expr"]) <= _LONGEST and _WANTS_NUMBER not in _called(asked):
         return "asked", {"expression": asked["expr"], "stack": _stack(asked, files)}
     return None
 

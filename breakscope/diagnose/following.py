@@ -234,15 +234,20 @@ def _of_messages(again: Sequence[_Again], sites: Sequence[Finding]) -> Iterable[
 def _of_calls(again: Sequence[_Again], sites: Sequence[Finding]) -> Iterable[Finding]:
     """What a library compiles again under a call that is to be made elsewhere goes with its breaks there."""
     moved = {
-        package_of(site.location.file): site
+        (package_of(site.location.file), site.called_from.file, site.called_from.line): site
         for site in reversed(sites)
-        if site.location.owner == "library" and CALL_MOVED.search(site.advice or "") is not None
+        if site.called_from is not None and CALL_MOVED.search(site.advice or "") is not None
     }
     for one in again:
         place, seen = one.finding.location, one.origin
-        site = moved.get(package_of(place.file)) if place.owner == "library" else None
-        if site is not None and seen is not None and not _is_entry(one):
-            yield _follows(one.finding, site)
+        if place.owner != "library" or seen is None:
+            continue
+        package = package_of(place.file)
+        calls = [
+            moved[package, file, line] for file, line, _ in seen.within if (package, file, line) in moved
+        ]
+        if calls:
+            yield _follows(one.finding, calls[0])
 
 
 def _is_logging(file: str) -> bool:

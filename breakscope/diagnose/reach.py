@@ -9,7 +9,7 @@ from itertools import pairwise, takewhile
 from typing import Literal, TypeGuard
 
 from breakscope.diagnose import checks, kinds, loops, restated, uses
-from breakscope.diagnose.becomes import is_array, is_mask_made, is_tensor, values_of
+from breakscope.diagnose.becomes import ends_of, is_array, is_mask_made, is_tensor, values_of
 from breakscope.diagnose.site_use import Seen, Use
 from breakscope.diagnose.statements import asked_mask, head_of, own_loops
 from breakscope.project.sources import Position, Sources
@@ -107,6 +107,43 @@ def gives_itself(sources: Sources, stack: Sequence[Frame], asked: str | None) ->
                     made = values_of(name, way)
                     return bool(made) and all(map(_is_of_tensor, made))
     return False
+
+
+def tested_after(sources: Sources, file: str, position: Position | None) -> tuple[str, int] | None:
+    """A test further on of a number that a branch sets, and its line: that is one of a tensor then."""
+    around = sources.around(file, position) if position is not None else []
+    function, statement = uses.function(around), uses.statement(around)
+    if function is None or statement is None:
+        return None
+    set_here = [node for node in ast.walk(statement) if isinstance(node, ast.Assign)]
+    numbers = {
+        name
+        for node in set_here
+        if not any(isinstance(part, ast.Call) or is_tensor(part, around) for part in _sides_of(node.value))
+        for name in uses.targets(node)
+        if name.isidentifier()
+    }
+    last = statement.end_lineno or statement.lineno
+    again = {  # what gets another value after that
+        name
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign | ast.AugAssign) and node.lineno > last
+        for name in uses.targets(node)
+    }
+    way = around[: around.index(function) + 1]
+    tests = [
+        getattr(end.taker, "test", end.taker)
+        for name in sorted(numbers - again)
+        for end in ends_of(way, name)
+        if end.kind in ("test", "step") and not end.file
+    ]
+    asked = [test for test in tests if isinstance(test, ast.expr) and test.lineno > last]
+    first = min(asked, key=lambda test: test.lineno, default=None)
+    return None if first is None else (ast.unparse(first), first.lineno)
+
+
+def _sides_of(value: ast.expr) -> list[ast.expr]:
+    return [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
 
 
 def precomputed(sources: Sources, file: str, position: Position | None) -> tuple[str, ...]:

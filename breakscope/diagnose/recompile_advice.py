@@ -101,8 +101,14 @@ def advice(
         text = remedy(guard)
     item = _ITEM.fullmatch(guard.source or "") or _OF_CONTAINER.fullmatch(guard.source or "")
     names = [name for name in (guard.source, item["of"] if item else None) if name]
-    named = any(name != "a" and re.match(rf"{re.escape(name)}(?!\w)", text) for name in names)
+    named = any(_begins_with(name, text) for name in names)
     return text if named else text[:1].upper() + text[1:]
+
+
+def _begins_with(name: str, text: str) -> bool:
+    """Whether a text begins with a name, and not with the word ``a``."""
+    is_word = name == "a" and re.match(r"a (is|was|came|has|follows)\b", text) is None
+    return not is_word and re.match(rf"{re.escape(name)}(?!\w)", text) is not None
 
 
 def _counts(guard: Guard) -> bool:

@@ -148,3 +148,58 @@ def test_a_package_beside_the_script_is_no_part_of_python(tmp_path: Path) -> Non
     assert not is_standard(file)
     assert path_in_package(file) == "scipy/signal/windows.py"
     assert path_in_package(str(tmp_path / "script.py")) is None
+
+
+def test_what_is_compiled_under_a_call_that_is_to_be_elsewhere_goes_with_it_and_no_more(
+    scan: Scan, tmp_path: Path
+) -> None:
+    """Of one package: its function in the compiled step, and its module, which the script compiles by itself."""
+    package(
+        tmp_path,
+        measuring="""
+        def measure(x):
+            a = x.sum().item()
+            b = x.max().item()
+            c = x.min().item()
+            d = x.mean().item()
+            return scaled(x, len(x)) + a + b + c + d
+
+        def scaled(x, n):
+            print(end="")
+            return x * n
+        """,
+        net="""
+        import torch
+
+        class Net(torch.nn.Module):
+            def forward(self, x):
+                return x * 2
+        """,
+    )
+    report = scan(
+        """
+        import sys
+        sys.path.insert(0, "site-packages")
+        import torch
+        from seeing.measuring import measure
+        from seeing.net import Net
+
+        net = torch.compile(Net())
+
+        @torch.compile
+        def step(x):
+            return measure(x * 2)
+
+        for size in (3, 4):
+            net(torch.ones(size))
+            step(torch.ones(size))
+        """
+    )
+    moved = [one for one in report.findings if "breaks the graph at" in str(one.advice)]
+    assert moved
+    (own,) = [one for one in coded(report, "BS201") if one.location.function == "Net.forward"]
+    assert "maybe_mark_dynamic" in str(own.advice)
+    under = [one for one in report.findings if one.kind == "recompile" and one.location.function == "scaled"]
+    assert under
+    for one in under:
+        assert one.caused_by in {site.fingerprint for site in moved}

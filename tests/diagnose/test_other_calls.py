@@ -527,3 +527,34 @@ def test_the_size_of_what_a_module_is_handed_comes_of_the_mask_that_selects_it(s
     for one in found:
         assert "the model keeps" not in str(one.advice)
         assert "data (line 21 of script.py)" in str(one.advice)
+
+
+def test_what_a_later_branch_asks_of_a_number_that_a_branch_sets_is_told(scan: Scan) -> None:
+    report = scan(
+        """
+        import torch
+
+        @torch.compile
+        def f(x):
+            k = 2.0 if x.sum() > 0 else 1.0
+            y = x * k
+            if k > 1.5:
+                y = y + 1
+            return y
+
+        @torch.compile
+        def anew(x):
+            k = 2.0 if x.sum() > 0 else 1.0
+            y = x * k
+            k = 3.0
+            if k > 1.5:
+                y = y + 1
+            return y
+
+        f(torch.ones(3))
+        anew(torch.ones(3))
+        """
+    )
+    said = {one.location.function: str(one.advice) for one in coded(report, "BS101")}
+    assert "is a tensor then, and so `k > 1.5` (line 8) needs torch.where as well." in said["f"]
+    assert "as well" not in said["anew"]
