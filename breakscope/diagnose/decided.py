@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from pathlib import PurePath
 from typing import Any
 
-from breakscope.diagnose.guard_paths import Path, parse, path_of, words
+from breakscope.diagnose.guard_paths import parse, path_of, words
 from breakscope.report.model import Guard
 from breakscope.report.owners import owner_of
 
@@ -36,14 +38,14 @@ def read(metadata: Mapping[str, Any], files: Mapping[int, str]) -> tuple[str, di
         files: what the numbers stand for by which Dynamo names files.
     """
     if (made := metadata.get("create_symbol")) is not None:
-        return "symbolic", {"sources": [made["source"]], "value": made["val"], "symbol": made["symbol"]}
+        return "symbolic", {"sources": [str(made["source"])], "symbol": str(made["symbol"])}
     if (fixed := metadata.get("symbolic_shape_specialization")) is not None:
-        wanted = _WANTS_NUMBER in _called(fixed)
-        said = {"sources": fixed["sources"], "value": fixed["value"], "wanted": wanted}
-        return "constant", {**said, "stack": _stack(fixed, files)}
-    asked = metadata.get("guard_added_fast")
-    if asked is not None and len(asked["expr"]) <= _LONGEST and _WANTS_NUMBER not in _called(asked):
-        return "asked", {"expression": asked["expr"], "stack": _stack(asked, files)}
+        sources, wanted = [*map(str, fixed["sources"])], _WANTS_NUMBER in _called(fixed)
+        return "constant", {"sources": sources, "wanted": wanted, "stack": _stack(fixed, files)}
+    if (asked := metadata.get("guard_added_fast")) is not None:
+        expression = str(asked["expr"])
+        if len(expression) <= _LONGEST and _WANTS_NUMBER not in _called(asked):
+            return "asked", {"expression": expression, "stack": _stack(asked, files)}
     return None
 
 
@@ -53,7 +55,7 @@ def _called(record: Mapping[str, Any]) -> set[str]:
 
 def _stack(record: Mapping[str, Any], files: Mapping[int, str]) -> list[tuple[str, int, str]]:
     return [
-        (files[frame["filename"]], frame["line"], frame["name"])
+        (files[frame["filename"]], int(frame["line"]), str(frame["name"]))
         for frame in record["user_stack"] or ()
         if frame["filename"] in files
     ]
@@ -141,29 +143,44 @@ def _asked(
         came: the values that were seen; before: what came where it was compiled before; least: the least one
             of which the answer matters.
     """
-    near = _like(came, least)
+    near, any_size = _like(came, least), tuple(value for value in _TRIED if value >= least)
     made = [one for one in told if one["t"] == "symbolic"]
     names = {one["symbol"]: _words(one["sources"][0], function) for one in made}
     earlier = dict.fromkeys(symbols, before) if before is not None else {}
     for one in told:
-        tree = parse(one["expression"]) if one["t"] == "asked" else None
-        if tree is None:
+        tree = _spoken(one["expression"]) if one["t"] == "asked" else None
+        used = _names_in(one["expression"]) if tree is not None else frozenset()
+        if tree is None or not used & symbols or _always(one["expression"], any_size):
             continue
-        tree = _Spoken({}).visit(tree)
-        used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-        if used & symbols and not _always(tree, sorted(used), [value for value in _TRIED if value >= least]):
-            file, line = _line(one["stack"]) or ("", 0)
-            parts = _answer(tree, earlier) is False  # None where other sizes decide as well
-            is_near = not _always(tree, sorted(used), near)
-            text = ast.unparse(_Spoken(names).visit(tree))
-            yield Question(file, line, text, parts, is_near, alone=used <= symbols)
+        file, line = _line(one["stack"]) or ("", 0)
+        text = _NAME.sub(lambda name: names.get(name[0], name[0]), ast.unparse(tree))
+        parts = _answer(tree, earlier) is False  # None where other sizes decide as well
+        is_near = not _always(one["expression"], near)
+        yield Question(file, line, text, parts, is_near, alone=used <= symbols)
 
 
-def _like(came: Sequence[int], least: int) -> list[int]:
+_NAME = re.compile(r"\b[A-Za-z_]\w*\b")
+
+
+@lru_cache(maxsize=4_096)
+def _spoken(expression: str) -> ast.expr | None:
+    """What torch asked, with Python's signs: ``s77 % 2 == 0`` of ``Eq(Mod(s77, 2), 0)``."""
+    tree = parse(expression)
+    return None if tree is None else _Signs().visit(tree)
+
+
+@lru_cache(maxsize=4_096)
+def _names_in(expression: str) -> frozenset[str]:
+    tree = _spoken(expression)
+    nodes = ast.walk(tree) if tree is not None else ()
+    return frozenset(node.id for node in nodes if isinstance(node, ast.Name)) - {"Max", "Min"}
+
+
+def _like(came: Sequence[int], least: int) -> tuple[int, ...]:
     """Sizes like those that came: around them, from half of one to eight times as much."""
     low, high = (min(came), max(came)) if came else (_SMALL, _SMALL)
     sizes = {low // 2, low // 2 + 1, *range(low, low + 8), high, high + 1, 2 * high, 4 * high + 1, 8 * high}
-    return sorted(size for size in sizes if size >= least)
+    return tuple(sorted(size for size in sizes if size >= least))
 
 
 _TRIED = (0, 1, 2, 3, 4, 5, 7, 8, 16, 100, 1_001, 1 << 20)
@@ -184,11 +201,14 @@ _OPERATORS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
 }
 
 
-def _always(asked: ast.expr, names: Sequence[str], sizes: Sequence[int]) -> bool:
+@lru_cache(maxsize=4_096)
+def _always(expression: str, sizes: tuple[int, ...]) -> bool:
     """Whether any of some sizes give the answer yes: ``3*s77 >= 0``."""
-    if len(names) > _MOST_NAMES:
+    asked, names = _spoken(expression), sorted(_names_in(expression))
+    if asked is None or len(names) > _MOST_NAMES:
         return False
-    tried = (dict(zip(names, values, strict=True)) for values in product(sizes, repeat=len(names)))
+    some = sizes if len(names) == 1 else sizes[:: len(names) + 1]  # of several fewer are tried
+    tried = (dict(zip(names, values, strict=True)) for values in product(some, repeat=len(names)))
     return all(_answer(asked, values) is True for values in tried)
 
 
@@ -216,15 +236,7 @@ def _value(node: ast.expr, values: Mapping[str, int]) -> Any:
     raise KeyError(ast.dump(node))
 
 
-class _Spoken(ast.NodeTransformer):
-    """``Eq(Mod(s77, 2), 0)`` as ``x.size(0) % 2 == 0``."""
-
-    def __init__(self, names: Mapping[str, str]) -> None:
-        self._names = names
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        return ast.Name(self._names.get(node.id, node.id))
-
+class _Signs(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         name = ast.unparse(node.func)
@@ -241,13 +253,10 @@ class _Spoken(ast.NodeTransformer):
         return said or node
 
 
-def _path(source: str) -> Path | None:
-    return path_of(parse(source))
-
-
+@lru_cache(maxsize=4_096)
 def _named(source: str, function: str) -> tuple[str | None, int | None]:
     """Of one of torch's sources, ``L['x'].size()[0]``, what a guard on it is about."""
-    path = _path(source)
+    path = path_of(parse(source))
     if path is None:
         return None, None
     match path.geometry():

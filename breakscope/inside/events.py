@@ -34,8 +34,8 @@ COMPILING = (
 )
 GRAPH_BREAK = "graph_break"  # Dynamo's dynamo_graph_break_reason record, with exact position
 RECOMPILE = "recompile"  # Dynamo's recompile_reasons record, with live values of what the guards check
-SYMBOLIC = "symbolic"  # a compile takes a size or number for any value: its sources, the value that came
-CONSTANT = "constant"  # it made a constant of one after all: sources, value, the line, whether it had to
+SYMBOLIC = "symbolic"  # a compile takes a size or number for any value: its sources, torch's symbol
+CONSTANT = "constant"  # it made a constant of one after all: sources, the line, whether it had to
 ASKED = "asked"  # it asked something of sizes or numbers, and holds only where the answer is the same
 ERROR = "error"  # Dynamo's dynamo_error record
 RAISED = "raised"  # an exception ended the script: type and text of it, and of those that it came of
