@@ -296,7 +296,9 @@ def _of_record(code: str, cause: Reason, said: str, site: Site) -> str | None:
         return break_words.SIDE_EFFECT.format(line=line)
     if site.function in break_words.BY_FUNCTION:
         return break_words.BY_FUNCTION[site.function].format(read_at=site.read_at)
-    if site.module and (code == "BS107" or (site.theirs is None and code not in _OWN_WORDS)):
+    if site.module and (
+        code == "BS107" or site.module == "beartype" or (site.theirs is None and code not in _OWN_WORDS)
+    ):
         return break_words.BY_MODULE.get(site.module) or source_advice.of_python(site.module)
     if code == "BS127" and site.theirs is None and (tested := _of_draw(site)):
         return tested
@@ -784,7 +786,9 @@ def _is_one_number(site: Site) -> bool:
     return re.search(rf"\b(int|float|bool)\({re.escape(site.expression)}\)", site.statement) is not None
 
 
-_OF_PYTHON = re.compile(r"\b(np\.|numpy\.)?random\.(random|rand|uniform)\((0(\.0)?, 1(\.0)?)?\)")
+_OF_PYTHON = re.compile(
+    r"\b(np\.|numpy\.)?random\.(random|rand|uniform)\((0(\.0)?, 1(\.0)?)?\)|(?<![\w.])random\(\)"
+)
 
 
 def _of_drawn_test(condition: str, turns: str) -> str:

@@ -176,6 +176,11 @@ BY_FUNCTION = {
 }
 # The module of Python's own library that holds the line -> the advice, where there is more to say of it.
 BY_MODULE = {
+    "beartype": (
+        "beartype generated this code, which checks the arguments of what it decorates, and draws which item"
+        " of a list it looks at: take @beartype off what is compiled; or give it"
+        " conf=BeartypeConf(strategy=BeartypeStrategy.O0), with which nothing is checked."
+    ),
     "contextlib": (
         "Enter the context manager with a with statement of its own, where it is torch's (torch.no_grad(),"
         " torch.autocast); else outside of the compiled function."

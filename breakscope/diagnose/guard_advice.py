@@ -258,7 +258,10 @@ def _container(guard: Guard, name: str) -> str:
     if guard.expected in ("set", "unset", "with the attribute", "present"):
         if _GLOBAL.search(guard.expression) or "G['__import_" in guard.expression:
             return f"set {name} before the first compiled call: it was {guard.expected}, then {guard.actual}"
-        return f"define {name} on every object that is passed, or on none"
+        first = "in __init__, where the code sets it in its first call itself; else " * (
+            (guard.expected, guard.actual) == ("unset", "set")
+        )
+        return f"set {name} {first}on every object that is passed, or on none"
     if (guard.expected or "").startswith("count("):
         return (
             f"draw the next number of {name} in the caller and pass it in: the code holds where the counter"

@@ -171,6 +171,8 @@ class _Versions:
 
         def fits(one: tuple[GuardFailure, Guard]) -> bool:
             failure, guard = one
+            if lacks.cause == "size" and guard.cause == "type":
+                return False  # a version for another class serves no size of this one
             made_for = self._made_for.get((failure.compile_id, *_about(lacks)))
             # Of an object that was None only the type is told.
             same = made_for == lacks.actual or (lacks.expected == "None" and lacks.actual in _TYPES)

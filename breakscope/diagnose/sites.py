@@ -337,7 +337,12 @@ _COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 
 
 def _module(file: str) -> str:
-    """The module of Python's own library that a file belongs to: ``json`` of json/encoder.py; else empty."""
+    """The module of Python's own library that a file belongs to: ``json`` of json/encoder.py; else empty.
+
+    Of code that beartype generates, which has no file, its name.
+    """
+    if file.startswith("<@beartype("):
+        return "beartype"
     if not is_standard(file):
         return ""
     names = [Path(file).stem, *(part.name for part in Path(file).parents)]
