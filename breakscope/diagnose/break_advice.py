@@ -510,6 +510,8 @@ def _words(site: Site) -> dict[str, str]:
         else f", or set {break_words.SCALARS}, with torch._check on its bounds where the code compares it"
         + asked_too,
         "asked_too": asked_too,
+        "needed_too": f" The number is needed in {_lines(use.also)} as well."
+        * bool(use.shape == "loop" and use.also),
         "by_torch": f" ({_of_torch(use.by)})" * bool(use.by),
         "symbols": f", or set {break_words.SCALARS}" * (_takes_symbols(use.taker) and not use.also),
         "as_tensors": ", torch.ones_like(x) * n" * bool(re.search(r"\b(full_like|new_full)\(", use.taker)),

@@ -544,7 +544,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         (("BS101", "loop"), ("BS102", "loop"), ("BS103", "loop"), ("BS105", "loop")),
         "How often the loop runs{in_it} depends on data: keep it outside of the compiled function and compile"
         " its body, run a fixed number of turns with torch.where, or use torch.while_loop. A number of turns"
-        " that is known before the compiled call can be passed in, and each is a graph.{at_once}",
+        " that is known before the compiled call can be passed in, and each is a graph.{needed_too}{at_once}",
     ),
     (
         "BS101",

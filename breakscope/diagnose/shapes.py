@@ -309,11 +309,12 @@ def _also(ends: Sequence[End], use: Use, around: Sequence[ast.AST]) -> tuple[int
     """The lines of the other branches that a value decides, or where other methods read what is kept."""
     if use.shape == "kept":
         return tuple(sorted(_reads_of_kept(ends, around)))[:_MOST_ALSO]
-    if use.shape not in ("branch", "size", "slice"):
+    if use.shape not in ("branch", "size", "slice", "loop"):
         return ()
     own = use.line or getattr(around[-1], "lineno", 0)
-    tests = (end for end in ends if end.kind == "test" and (end.file, _line(end)) != (use.file, own))
-    return _lines_of(tests, set())
+    kinds: tuple[Kind, ...] = ("test", "slice", "size", "pick") if use.shape == "loop" else ("test",)
+    others = (end for end in ends if end.kind in kinds and (end.file, _line(end)) != (use.file, own))
+    return _lines_of(others, set())
 
 
 def _lines_of(ends: Iterable[End], others: AbstractSet[int]) -> tuple[int | str, ...]:

@@ -558,3 +558,92 @@ def test_what_a_later_branch_asks_of_a_number_that_a_branch_sets_is_told(scan: S
     said = {one.location.function: str(one.advice) for one in coded(report, "BS101")}
     assert "is a tensor then, and so `k > 1.5` (line 8) needs torch.where as well." in said["f"]
     assert "as well" not in said["anew"]
+
+
+def test_what_else_needs_the_number_of_a_loops_turns_is_named(scan: Scan) -> None:
+    report = scan(
+        """
+        import torch
+
+        @torch.compile
+        def f(x, n):
+            k = int(n.sum())
+            if k == 0:
+                return x
+            y = x[:k]
+            for i in range(k):
+                y = y + i
+            return y
+
+        f(torch.ones(4, 2), torch.tensor([1, 2]))
+        """
+    )
+    (found,) = [one for one in report.findings if "How often the loop runs" in str(one.advice)]
+    assert "The number is needed in lines 7, 9 as well." in str(found.advice)
+
+
+def test_a_size_of_one_class_is_no_version_of_another_class(scan: Scan) -> None:
+    """The second model makes an index of the size: its own versions are those that it is compiled again for."""
+    report = scan(
+        """
+        import torch
+
+        class A(torch.nn.Module):
+            def forward(self, z):
+                return (z @ z.t()).sum()
+
+        class B(torch.nn.Module):
+            def forward(self, z):
+                w = torch.ones(z.shape[0], z.shape[0])
+                w[z.shape[0] - 2, 0] = 0.2
+                return (z @ z.t() * w).sum()
+
+        @torch.compile(backend="eager")
+        def step(model, z):
+            return model(z)
+
+        for model in (A(), B()):
+            for size in (4, 6):
+                step(model, torch.randn(size, 8))
+        """
+    )
+    (size,) = coded(report, "BS201")
+    assert size.counts.occurrences == 2
+    assert "(an operation (line 11)), so each size" in str(size.advice)
+    (kind,) = coded(report, "BS210")
+    assert kind.counts.occurrences == 1
+
+
+def test_a_draw_of_pythons_by_its_bare_name_is_torchs_in_a_graph(scan: Scan) -> None:
+    report = scan(
+        """
+        import torch
+        from random import random
+
+        @torch.compile
+        def f(x):
+            return x + 1 if random() < 0.5 else x - 1
+
+        f(torch.ones(3))
+        """
+    )
+    (found,) = coded(report, "BS127")
+    assert "torch.where(random()" not in str(found.advice)
+    assert "torch.rand(()) < 0.5" in str(found.advice)
+
+
+def test_a_product_of_sizes_is_pythons(scan: Scan) -> None:
+    report = scan(
+        """
+        import numpy as np
+        import torch
+
+        @torch.compile
+        def f(x):
+            return x.reshape(-1, int(np.prod(x.shape[1:]))) * 2
+
+        f(torch.ones(2, 3, 4))
+        """
+    )
+    (found,) = coded(report, "BS102")
+    assert str(found.advice).startswith("Write math.prod(x.shape[1:]), which traces")
