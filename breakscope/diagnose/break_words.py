@@ -215,8 +215,8 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
         r"Uninitialized nn\.Module|`[\w.<>]*patched_init`",
         (
             "A module is made where a function runs eagerly, so that Dynamo compiles its __init__ by itself,"
-            " which it cannot: make it once, before the compiled call, and only call it there; or repair the"
-            " break because of which what makes it runs eagerly."
+            " which it cannot: make it before the compiled call, once, or for each call where what it is made"
+            " of differs, and pass it in; or repair the break because of which what makes it runs eagerly."
         ),
     ),
     (

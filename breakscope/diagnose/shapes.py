@@ -596,9 +596,12 @@ def _takes(end: End | None, around: Sequence[ast.AST]) -> bool:
 
 
 def _is_named(end: End | None, around: Sequence[ast.AST]) -> bool:
-    """Whether what ends there is what its statement names, and not made of it."""
+    """Whether what ends there is the selection, or what its statement names it, and not made of that."""
     statement = uses.statement(around)
-    return end is not None and isinstance(statement, ast.Assign) and end.name in uses.targets(statement)
+    if end is None:
+        return False
+    named = isinstance(statement, ast.Assign) and end.name in uses.targets(statement)
+    return named or any(part is around[-1] for part in ast.walk(end.taker or ast.Pass()))
 
 
 def _ascends(end: End) -> bool:

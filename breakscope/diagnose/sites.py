@@ -251,7 +251,9 @@ def _told(
     file = whose.file if standard and whose is not None else location.file
     # A repository beside the script is not the project, but a person can edit it all the same.
     if owner == "torch" or (owner == "library" and is_installed(file)):
-        caller = (_calls_torch(stack) if owner == "torch" else None) or places.caller(location, tuple(stack))
+        # Of a package that the file belongs to; of torch the line that calls it alone.
+        caller = _calls_torch(stack) if owner == "torch" else _calls_package(stack)
+        caller = caller or places.caller(location, tuple(stack))
         settings = None if standard else reach.settings(*at)
         unset, setter = reach.unset(places.sources, stack) if owner == "library" else ("", "")
         settings = " and ".join(filter(None, (unset, settings))) or None
@@ -353,6 +355,13 @@ def _calls_torch(stack: Sequence[Frame]) -> Frame | None:
     """The line that calls torch, where a person can edit it: that of a repository beside the script, too."""
     last = _before_torch(stack)
     return None if last is None or is_installed(last.file) or is_standard(last.file) else last
+
+
+def _calls_package(stack: Sequence[Frame]) -> Frame | None:
+    """The innermost line that a person can edit, where that is of a repository beside the script."""
+    editable = (one for one in reversed(stack) if not (is_installed(one.file) or is_standard(one.file)))
+    last = next(editable, None)
+    return last if last is not None and last.owner == "library" else None
 
 
 def _before_torch(stack: Sequence[Frame]) -> Frame | None:
