@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,22 @@ def test_a_question_has_one_home(home: str, definition: str) -> None:
     found = [path for path, text in PRODUCT.items() if re.search(definition, text, re.MULTILINE)]
     # The text of exported scripts, which run without us, has what it needs in it.
     assert [path for path in found if path.name != "export_text.py"] == [ROOT / "breakscope" / home]
+
+
+def test_a_module_gives_each_of_its_names_once() -> None:
+    """A second pattern by the name of a first one takes its place without a word."""
+    twice = {}
+    for path, text in PRODUCT.items():
+        given: Counter[str] = Counter()
+        for node in ast.parse(text).body:
+            match node:
+                case ast.Assign(targets) | ast.AnnAssign(target=targets):
+                    names = targets if isinstance(targets, list) else [targets]
+                    given.update(name.id for name in names if isinstance(name, ast.Name))
+                case ast.FunctionDef(name) | ast.ClassDef(name):
+                    given[name] += 1
+        twice |= {(path.name, name): times for name, times in given.items() if times > 1}
+    assert twice == {}
 
 
 def test_what_needs_torch_to_be_collected_says_so() -> None:

@@ -111,6 +111,8 @@ def number(around: _Way, callers: Sequence[_Way] = ()) -> tuple[str, int, str] |
             reads = [read]
         case ast.Subscript(slice=chosen) | (ast.Slice() as chosen):
             reads = _bounds(chosen)
+        case ast.Call(args=args):
+            reads = _run_over(args, around)
         case _:
             return None
     found = next(filter(None, (_numbers(read, around, callers, set()) for read in reads)), None)
@@ -120,6 +122,32 @@ def number(around: _Way, callers: Sequence[_Way] = ()) -> tuple[str, int, str] |
     tree = next((one for one in trees if any(node is found[0] for node in ast.walk(one))), around[0])
     file = "" if tree is around[0] else getattr(tree, "file", "")
     return ", ".join(map(ast.unparse, found)), found[0].lineno, file
+
+
+def _run_over(args: Sequence[ast.expr], around: _Way) -> list[ast.expr]:
+    """The tensors of whose rows a call is given numbers: ``shapes`` of ``for h, w in shapes``."""
+    reads = [loop.iter for one in args if isinstance(one, ast.ListComp) for loop in one.generators]
+    names = {node.id for one in args for node in ast.walk(one) if isinstance(node, ast.Name)}
+    for loop in around:
+        if isinstance(loop, ast.For) and names & {*map(str, _targets(loop.target))}:
+            reads += loop.iter.args if isinstance(loop.iter, ast.Call) else [loop.iter]
+    return [one for one in reads if isinstance(one, ast.Name)]
+
+
+def _targets(target: ast.expr) -> list[str]:
+    return [node.id for node in ast.walk(target) if isinstance(node, ast.Name)]
+
+
+def _is_list_of(name: str, way: _Way) -> bool:
+    """Whether a function fills a list, and with nothing that is a tensor: ``shapes.append((h, w))``."""
+    function = uses.function(way)
+    items = [
+        node.args[0]
+        for node in (ast.walk(function) if function is not None else ())
+        if isinstance(node, ast.Call) and node.args and ast.unparse(node.func) == f"{name}.append"
+    ]
+    parts = [part for item in items for part in (item.elts if isinstance(item, ast.Tuple) else [item])]
+    return bool(parts) and not any(is_tensor(part, way) for part in parts)
 
 
 def _bounds(chosen: ast.expr) -> list[ast.expr]:
@@ -142,12 +170,16 @@ def _numbers(
             # Of a bare argument nobody can tell here; what is said of it says so.
             tensors = any(is_tensor(one, way) for one in made if not isinstance(one, ast.Name))
             return None if tensors else made
+        case ast.Call(func, [ast.Name(of_list) as whole, *_]) if _MAKES.search(ast.unparse(func)):
+            return [whole] if _is_list_of(of_list, way) else None
         case ast.Subscript(of, ast.Constant(int(at))):
             found = _numbers(of, way, callers, asked) or []
             return [found[at]] if -len(found) <= at < len(found) else None
         case ast.Name(name) if name not in asked and (function := uses.function(way)) is not None:
             asked.add(name)
             values = _values(name, function)
+            # A list that gets its tensor's name: ``shapes = torch.as_tensor(shapes)``.
+            values = [one for one in values or () if not isinstance(one, ast.List)] or values
             if values:
                 return _numbers(values[0], way, callers, asked) if len(values) == 1 else None
             held = handed(name, way, callers[0]) if values is not None and callers else None

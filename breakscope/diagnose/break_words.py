@@ -707,8 +707,8 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ),
     **dict.fromkeys(
         (("BS102", "python number"), ("BS103", "python number")),
-        "The tensor that is read is made of {it}{at}: where that is a number of Python's, use it itself, and"
-        " nothing is read.",
+        "The tensor that is read is made of {it}{at}: where that is a number of Python's, or a list of"
+        " them, use it itself, and nothing is read.",
     ),
     ("BS102", "size"): (
         "A Python number is needed here{taken}: compute it {known} and pass it in{scalars}; or {fixed}."

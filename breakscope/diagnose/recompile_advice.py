@@ -226,8 +226,8 @@ def _not_saved(origin: Origin, does: Taken) -> str:
         return f"where {asks} asks for it, each side is compiled apart"
     if origin.equal:
         return f"with a first call whose sizes differ: {_taken_for_one(origin)}"
-    if does.is_any:
-        return ""
+    if does.is_any:  # as it was compiled for the second size, where that may not have been so
+        return "no help where something of a fixed size is as large at the first call"
     return (
         "no help where the code branches on it, makes a Python number, a 0 or a 1 of it, or has something of"
         " a fixed size that is as large at the first call"

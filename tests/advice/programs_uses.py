@@ -895,7 +895,7 @@ USES: tuple[Followed, ...] = (
     f(
         "BS102",
         "a number that Python made a tensor of",
-        r"made of `n` \(line \d+\): where that is a number of Python's, use it itself",
+        r"made of `n` \(line \d+\): where that is a number of Python's, or a list of them, use it itself",
         "half = torch.IntTensor([n])[0]\nreturn x[:, :half] * 2",
         ("    half = torch.IntTensor([n])[0]\n    return x[:, :half] * 2", "    return x[:, :n] * 2"),
         outside="n = 2",

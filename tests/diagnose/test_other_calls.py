@@ -647,3 +647,31 @@ def test_a_product_of_sizes_is_pythons(scan: Scan) -> None:
     )
     (found,) = coded(report, "BS102")
     assert str(found.advice).startswith("Write math.prod(x.shape[1:]), which traces")
+
+
+def test_a_tensor_of_sizes_that_is_read_again_is_the_list_that_it_was_made_of(scan: Scan) -> None:
+    report = scan(
+        """
+        import torch
+
+        def core(value, shapes):
+            return value.split([h * w for h, w in shapes], dim=1)[0].sum()
+
+        class Net(torch.nn.Module):
+            def forward(self, features):
+                shapes, flat = [], []
+                for one in features:
+                    b, h, w = one.shape
+                    shapes.append((h, w))
+                    flat.append(one.flatten(1))
+                shapes = torch.as_tensor(shapes)
+                return core(torch.cat(flat, 1), shapes)
+
+        net = torch.compile(Net(), backend="eager")
+        net([torch.ones(2, 4, 4), torch.ones(2, 2, 2)])
+        """
+    )
+    (found,) = coded(report, "BS102")
+    assert str(found.advice).startswith(
+        "The tensor that is read is made of `shapes` (line 14): where that is"
+    )
