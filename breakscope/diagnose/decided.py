@@ -50,13 +50,13 @@ def read(metadata: Mapping[str, Any], files: Mapping[int, str]) -> tuple[str, di
 
 
 def _called(record: Mapping[str, Any]) -> set[str]:
-    return {frame["name"] for frame in record["stack"] or ()}
+    return {frame["name"] for frame in record.get("stack") or ()}
 
 
 def _stack(record: Mapping[str, Any], files: Mapping[int, str]) -> list[tuple[str, int, str]]:
     return [
         (files[frame["filename"]], int(frame["line"]), str(frame["name"]))
-        for frame in record["user_stack"] or ()
+        for frame in record.get("user_stack") or ()
         if frame["filename"] in files
     ]
 

@@ -299,8 +299,9 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
         )
     if "_base" in (guard.source or "") and (said := _equal_sizes(guard)):
         return said
-    if origin is None and does.is_one and not of_strides(guard):
-        return _one_each(f"dimension {guard.dimension} of {guard.source}", guard, does)
+    if origin is None and (does.is_one or does.parts) and not of_strides(guard):
+        say = _one_each if does.is_one else _two_sides
+        return say(f"dimension {guard.dimension} of {guard.source}", guard, does)
     if origin is None or of_strides(guard):  # which no size of the call says
         return remedy(guard)
     if _CACHE.search(guard.source or ""):
@@ -528,6 +529,14 @@ def _one_each(what: str, guard: Guard, does: Taken, pad: str = "pad to one size"
     )
 
 
+def _two_sides(what: str, guard: Guard, does: Taken, pad: str = "pad to one size") -> str:
+    return (
+        f"{does.parts} asks for {what}, and the answer is another one for {guard.expected} than for"
+        f" {guard.actual}: a graph for each side is normal, made once, whatever is marked as dynamic. To save"
+        f" one, {pad}"
+    )
+
+
 def _of_each(guard: Guard, origin: Origin, does: Taken) -> str:
     """Of a size of which more than the first two of each mode were compiled."""
     size = origin.sizes[0]
@@ -589,11 +598,8 @@ def _marked(guard: Guard, origin: Origin, does: Taken) -> str:
     """Of an argument's own size, which the caller can mark."""
     size = origin.sizes[0]
     if does.parts and not origin.kept_static:
-        return (
-            f"{does.parts} asks for dimension {size.dimension} of {size.argument}{_whole(origin)}, and the"
-            f" answer is another one for {guard.expected} than for {guard.actual}: a graph for each side is"
-            f" normal, made once, whatever is marked as dynamic. To save one, {_pad(size)}"
-        )
+        what = f"dimension {size.dimension} of {size.argument}{_whole(origin)}"
+        return _two_sides(what, guard, does, _pad(size))
     unnamed = list(dict.fromkeys(_whole_argument(one) for one in origin.sizes if not one.named))
     names = _free_names(unnamed, origin.used)
     marks = _marks(origin.sizes, names)

@@ -150,7 +150,9 @@ def test_a_trace_tells_the_same(folder: Path) -> None:
     subprocess.run([sys.executable, "job.py"], cwd=folder, env=traced, check=True)
     command = [sys.executable, "-m", "breakscope", "import", "trace", "-o", "trace.json", "-q"]
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
-    said = advice_on(breakscope.load(folder / "trace.json"), "called")
+    report = breakscope.load(folder / "trace.json")
+    assert "the answer is another one for 8 than for 12" in advice_on(report, "own")
+    said = advice_on(report, "called")
     assert said.startswith(
         "The code makes a Python number of dimension 0 of x (a loop (line 7 of helper.py))"
     )
