@@ -68,9 +68,41 @@ def test_options_that_take_what_was_computed_before_are_named(scan: Scan, tmp_pa
     assert "pass position_ids= in it, made by that function outside of the compiled code" in str(
         found[0].advice
     )
-    # The module that imported the function holds its name.
-    if "torch.compiler.disable" in str(found[0].advice):
-        assert "model.positions = torch.compiler.disable(model.positions)" in str(found[0].advice)
+
+
+def test_a_function_is_replaced_in_the_module_that_imported_it(scan: Scan, tmp_path: Path) -> None:
+    """``from seeing.parts import bounds``: another function by that name in ``parts`` is called by nobody."""
+    package(
+        tmp_path,
+        parts="""
+        def bounds(x):
+            low = x.min().item()
+            high = x.max().item()
+            return low, high
+        """,
+        model="""
+        import torch
+        from seeing.parts import bounds
+
+        class Model(torch.nn.Module):
+            def forward(self, x):
+                low, high = bounds(x)
+                return x.clamp(low, high)
+        """,
+    )
+    report = scan(
+        """
+        import sys
+        sys.path.insert(0, "site-packages")
+        import torch
+        from seeing.model import Model
+
+        torch.compile(Model())(torch.ones(3))
+        """
+    )
+    for found in coded(report, "BS102"):
+        assert "model.bounds = torch.compiler.disable(model.bounds)" in str(found.advice)
+    assert len(coded(report, "BS102")) == 2
 
 
 STEPS = """

@@ -675,3 +675,25 @@ def test_a_tensor_of_sizes_that_is_read_again_is_the_list_that_it_was_made_of(sc
     assert str(found.advice).startswith(
         "The tensor that is read is made of `shapes` (line 14): where that is"
     )
+
+
+def test_of_which_kind_a_tensor_is_asks_for_none_of_its_values(scan: Scan) -> None:
+    report = scan(
+        """
+        import torch
+
+        def checked(tensor):
+            if not tensor.is_floating_point():
+                raise ValueError("no floats")
+
+        @torch.compile
+        def f(x, start):
+            start = float(start)
+            checked(x * start)
+            return x * start
+
+        f(torch.ones(3), torch.tensor(2.0))
+        """
+    )
+    (found,) = coded(report, "BS102")
+    assert "branch" not in str(found.advice)
