@@ -49,7 +49,11 @@ def test_sizes_of_arguments_and_modules_are_cut_with_the_numbers_that_make_them_
     (note,) = in_small(found)
     count, _, sizes = note.partition(" inputs that the script did not give were tried in small: sizes ")
     assert int(count) > found["compared"] / 2
-    assert sizes == "2 for 32, 5 for 40, 4 for 64"
+    # How small they get depends on what the process proved before; what makes 64 of 32 does not.
+    cut = {int(full): int(small) for small, _, full in (one.partition(" for ") for one in sizes.split(", "))}
+    assert set(cut) == {32, 40, 64}
+    assert cut[64] == 2 * cut[32]
+    assert all(small < full for full, small in cut.items())
 
 
 def test_what_differs_in_small_is_told_in_full_size(tmp_path: Path) -> None:
