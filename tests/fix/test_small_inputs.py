@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -49,11 +51,7 @@ def test_sizes_of_arguments_and_modules_are_cut_with_the_numbers_that_make_them_
     (note,) = in_small(found)
     count, _, sizes = note.partition(" inputs that the script did not give were tried in small: sizes ")
     assert int(count) > found["compared"] / 2
-    # How small they get depends on what the process proved before; what makes 64 of 32 does not.
-    cut = {int(full): int(small) for small, _, full in (one.partition(" for ") for one in sizes.split(", "))}
-    assert set(cut) == {32, 40, 64}
-    assert cut[64] == 2 * cut[32]
-    assert all(small < full for full, small in cut.items())
+    assert sizes == "2 for 32, 5 for 40, 4 for 64"
 
 
 def test_what_differs_in_small_is_told_in_full_size(tmp_path: Path) -> None:
@@ -75,3 +73,29 @@ def test_a_call_that_goes_otherwise_in_small_is_tried_in_full_size(more: str, tm
     found = proved(more + BRANCH, more + WHERE, tmp_path)
     assert found["mismatch"] is None
     assert not in_small(found)
+
+
+def test_what_python_collects_meanwhile_is_no_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Garbage of others, whose finalizers run where the collector finds it: the first plan was given up for that."""
+
+    class Left:
+        def __del__(self) -> None:
+            self.me = None
+
+    real, times, before = smaller.steps, iter(range(99)), gc.get_threshold()
+
+    def steps(wanted: bool = True) -> AbstractContextManager[set[tuple[int, int]]]:
+        if next(times) == 1:  # as the call is tried in small
+            gc.collect()
+            left = Left()
+            left.me = left
+            del left
+            gc.set_threshold(30)
+        return real(wanted)
+
+    monkeypatch.setattr(smaller, "steps", steps)
+    try:
+        (note,) = in_small(proved(BRANCH, WHERE, tmp_path))
+    finally:
+        gc.set_threshold(*before)
+    assert note.endswith("sizes 2 for 32, 5 for 40, 4 for 64")

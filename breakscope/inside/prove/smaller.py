@@ -10,6 +10,7 @@ same but for their sizes.
 from __future__ import annotations
 
 import contextlib
+import gc
 import itertools
 import sys
 from collections import Counter
@@ -202,10 +203,16 @@ def _cut(tensor: torch.Tensor, sizes: Sizes) -> torch.Tensor:
 def steps(wanted: bool = True) -> Iterator[set[tuple[int, int]]]:
     """Note every step that Python makes meanwhile in code that is neither torch's nor its own."""
     seen: set[tuple[int, int]] = set()
+    collecting = False
+
+    def at_collection(phase: str, _info: Mapping[str, int]) -> None:
+        nonlocal collecting
+        collecting = phase == "start"
 
     def look(frame: Any, event: str, _arg: Any) -> Any:
         if event == "call":
-            if reach.foreign(frame.f_globals.get("__name__")):
+            # Finalizers of what others left behind run wherever the collector comes by.
+            if collecting or reach.foreign(frame.f_globals.get("__name__")):
                 return None
             frame.f_trace_opcodes, frame.f_trace_lines = True, False
         elif event == "opcode":
@@ -215,11 +222,13 @@ def steps(wanted: bool = True) -> Iterator[set[tuple[int, int]]]:
     if not wanted or sys.gettrace() is not None:  # somebody else looks, whom nobody can put back
         yield seen
         return
+    gc.callbacks.append(at_collection)
     sys.settrace(look)
     try:
         yield seen
     finally:
         sys.settrace(None)
+        gc.callbacks.remove(at_collection)
 
 
 def alike(full: Outcome, small: Outcome, sizes: Sizes) -> bool:
