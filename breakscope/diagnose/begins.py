@@ -7,7 +7,7 @@ import builtins
 import re
 from collections.abc import Sequence
 
-from breakscope.diagnose import uses
+from breakscope.diagnose import loops, uses
 from breakscope.diagnose.becomes import is_tensor
 from breakscope.source.names import root_name
 
@@ -118,8 +118,8 @@ def number(around: _Way, callers: Sequence[_Way] = ()) -> tuple[str, int, str] |
     found = next(filter(None, (_numbers(read, around, callers, set()) for read in reads)), None)
     if found is None:
         return None
-    trees = {way[0]: None for way in (around, *callers)}
-    tree = next((one for one in trees if any(node is found[0] for node in ast.walk(one))), around[0])
+    trees = (way[0] for way in (around, *callers))
+    tree = next((tree for tree in trees if any(node is found[0] for node in ast.walk(tree))), around[0])
     file = "" if tree is around[0] else getattr(tree, "file", "")
     return ", ".join(map(ast.unparse, found)), found[0].lineno, file
 
@@ -127,15 +127,11 @@ def number(around: _Way, callers: Sequence[_Way] = ()) -> tuple[str, int, str] |
 def _run_over(args: Sequence[ast.expr], around: _Way) -> list[ast.expr]:
     """The tensors of whose rows a call is given numbers: ``shapes`` of ``for h, w in shapes``."""
     reads = [loop.iter for one in args if isinstance(one, ast.ListComp) for loop in one.generators]
-    names = {node.id for one in args for node in ast.walk(one) if isinstance(node, ast.Name)}
+    names = {name for one in args for name in loops.names(one)}
     for loop in around:
-        if isinstance(loop, ast.For) and names & {*map(str, _targets(loop.target))}:
+        if isinstance(loop, ast.For) and not names.isdisjoint(loops.names(loop.target)):
             reads += loop.iter.args if isinstance(loop.iter, ast.Call) else [loop.iter]
     return [one for one in reads if isinstance(one, ast.Name)]
-
-
-def _targets(target: ast.expr) -> list[str]:
-    return [node.id for node in ast.walk(target) if isinstance(node, ast.Name)]
 
 
 def _is_list_of(name: str, way: _Way) -> bool:
@@ -289,8 +285,7 @@ def _values(name: str, function: ast.FunctionDef) -> list[ast.expr] | None:
             case ast.Assign() | ast.AnnAssign():
                 values += filter(None, [uses.given(node, name)])
             case ast.For(target=target, iter=given) | ast.comprehension(target=target, iter=given):
-                names = [part.id for part in ast.walk(target) if isinstance(part, ast.Name)]
-                values += [given] * (name in names)
+                values += [given] * (name in loops.names(target))
             case ast.NamedExpr(target=ast.Name(named)) if named == name:
                 values.append(node.value)
     return values

@@ -243,11 +243,9 @@ def _of_calls(again: Sequence[_Again], sites: Sequence[Finding]) -> Iterable[Fin
         if place.owner != "library" or seen is None:
             continue
         package = package_of(place.file)
-        calls = [
-            moved[package, file, line] for file, line, _ in seen.within if (package, file, line) in moved
-        ]
-        if calls:
-            yield _follows(one.finding, calls[0])
+        calls = (moved.get((package, file, line)) for file, line, _ in seen.within)
+        if (site := next(filter(None, calls), None)) is not None:
+            yield _follows(one.finding, site)
 
 
 def _is_logging(file: str) -> bool:
@@ -477,7 +475,8 @@ def _read_at_breaks(again: Sequence[_Again], sites: Sequence[Finding], places: P
 
 
 def _is_nameless(one: _Again) -> bool:
-    return (one.finding.guard is not None) and "__resume_frame_values" in (one.finding.guard.source or "")
+    guard = one.finding.guard
+    return guard is not None and "__resume_frame_values" in (guard.source or "")
 
 
 def _came(one: _Again) -> tuple[str | None, str | None]:

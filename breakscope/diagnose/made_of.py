@@ -128,13 +128,15 @@ def _outwards(
         reader = _Reader(file, way, work=inner.work)
         outer = Made(lines=found.lines, kept=found.kept, sure=found.sure)
         is_one = len(found.arguments) == 1 and found.is_of_arguments
-        handed = [reader.handed(name, inner.function, line) for name in found.arguments]
+        whole = False
         for name in found.arguments:
-            given = reader.given(name, inner.function, line, dimension if is_one else None)
+            part = reader.handed(name, inner.function, line)
+            given = reader.given(part, line, dimension if is_one else None)
             if given is None:
                 return None
+            whole = is_one and isinstance(part, ast.Name)
             outer |= given
-        dimension = dimension if is_one and isinstance(handed[0], ast.Name) else None
+        dimension = dimension if whole else None
         found, inner = outer, reader
     # Which of the call's arguments ``*args`` and ``**kwargs`` are, no name tells.
     gathered = {one.arg for one in (inner.function.args.vararg, inner.function.args.kwarg) if one is not None}
@@ -458,9 +460,8 @@ class _Reader:
             return None
         return _further(name, function, named[0]) or begins.handed(name, [function], [named[0]])
 
-    def given(self, name: str, function: ast.AST, line: int, dimension: int | None) -> Made | None:
-        """The same of its size; where no call is known, of all that is given there."""
-        part = self.handed(name, function, line)
+    def given(self, part: ast.expr | None, line: int, dimension: int | None) -> Made | None:
+        """What the size of a part that is handed on comes of; of an unknown one, all that calls are given."""
         if part is not None:
             return self.of(part, dimension)
         calls = self._calls(line)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise, takewhile
 from typing import Literal, TypeGuard
 
-from breakscope.diagnose import checks, kinds, loops, restated, uses
+from breakscope.diagnose import begins, checks, kinds, loops, restated, uses
 from breakscope.diagnose.becomes import ends_of, is_array, is_mask_made, is_tensor, values_of
 from breakscope.diagnose.site_use import Seen, Use
 from breakscope.diagnose.statements import asked_mask, head_of, own_loops
@@ -96,17 +96,20 @@ def gives_itself(sources: Sources, stack: Sequence[Frame], asked: str | None) ->
     if found is None or len(stack) < 2 or stack[-2].owner != "library":
         return False
     way, at = (sources.around_line(frame.file, frame.line) for frame in stack[-2:])
-    inside = uses.function(at)
-    taken = [arg.arg for arg in inside.args.args] if inside is not None else []
-    taken = taken[taken[:1] == ["self"] :]
-    for call in ast.walk(uses.statement(way) or ast.Pass()):
-        if isinstance(call, ast.Call) and inside is not None and uses.called(call) == inside.name:
-            given = dict(zip(taken, call.args, strict=False)) | {one.arg: one.value for one in call.keywords}
-            match given.get(found[1]):
-                case ast.Name(name):
-                    made = values_of(name, way)
-                    return bool(made) and all(map(_is_of_tensor, made))
+    for call in _calls(at, way):
+        match begins.handed(found[1], at, [call]):
+            case ast.Name(name):
+                made = values_of(name, way)
+                return bool(made) and all(map(_is_of_tensor, made))
     return False
+
+
+def _calls(inside: Sequence[ast.AST], way: Sequence[ast.AST]) -> list[ast.Call]:
+    """The calls in a statement that call the function around a place."""
+    function = uses.function(inside)
+    nodes = ast.walk(uses.statement(way) or ast.Pass())
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    return [call for call in calls if function is not None and uses.called(call) == function.name]
 
 
 def tested_after(sources: Sources, file: str, position: Position | None) -> tuple[str, int] | None:
@@ -194,14 +197,9 @@ def passed_number(sources: Sources, file: str, position: Position | None, stack:
         return ""
     if re.search(rf"isinstance\({name}\b", ast.unparse(inside)):
         return ""  # it takes numbers in another way, or not at all
-    taken = [arg.arg for arg in inside.args.args]
-    taken = taken[taken[:1] == ["self"] :]
-    way = sources.around_line(stack[-2].file, stack[-2].line)
-    for call in ast.walk(uses.statement(way) or ast.Pass()):
-        if isinstance(call, ast.Call) and uses.called(call) == inside.name:
-            given = dict(zip(taken, call.args, strict=False)) | {one.arg: one.value for one in call.keywords}
-            return name_of.id if isinstance(name_of := given.get(name), ast.Name) else ""
-    return ""
+    calls = _calls(around, sources.around_line(stack[-2].file, stack[-2].line))
+    given = begins.handed(name, around, calls[:1])
+    return given.id if isinstance(given, ast.Name) else ""
 
 
 _DEEP = 4

@@ -354,13 +354,12 @@ def _module(file: str) -> str:
 def _calls_torch(stack: Sequence[Frame]) -> Frame | None:
     """The line that calls torch, where a person can edit it: that of a repository beside the script, too."""
     last = _before_torch(stack)
-    return None if last is None or is_installed(last.file) or is_standard(last.file) else last
+    return None if last is None or is_installed(last.file) else last
 
 
 def _calls_package(stack: Sequence[Frame]) -> Frame | None:
     """The innermost line that a person can edit, where that is of a repository beside the script."""
-    editable = (one for one in reversed(stack) if not (is_installed(one.file) or is_standard(one.file)))
-    last = next(editable, None)
+    last = next((one for one in reversed(stack) if not is_installed(one.file)), None)
     return last if last is not None and last.owner == "library" else None
 
 

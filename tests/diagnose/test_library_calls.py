@@ -16,9 +16,12 @@ pytestmark = pytest.mark.torch
 Scan = Callable[..., Report]
 
 
+SEES = '\nimport sys\nsys.path.insert(0, "site-packages")\n'
+
+
 @pytest.fixture
 def scan(warm: WarmScans, tmp_path: Path) -> Scan:
-    return lambda text: warm.scan(tmp_path, textwrap.dedent(text))
+    return lambda text: warm.scan(tmp_path, SEES + textwrap.dedent(text).lstrip("\n"))
 
 
 VISION = """
@@ -51,8 +54,6 @@ def test_options_that_take_what_was_computed_before_are_named(scan: Scan, tmp_pa
     package(tmp_path, vision=VISION, model=MODEL)
     report = scan(
         """
-        import sys
-        sys.path.insert(0, "site-packages")
         import torch
         from seeing.model import Model
 
@@ -92,8 +93,6 @@ def test_a_function_is_replaced_in_the_module_that_imported_it(scan: Scan, tmp_p
     )
     report = scan(
         """
-        import sys
-        sys.path.insert(0, "site-packages")
         import torch
         from seeing.model import Model
 
@@ -118,8 +117,6 @@ def test_a_number_that_the_call_passes_as_a_tensor_can_be_one_of_pythons(scan: S
     package(tmp_path, steps=STEPS)
     report = scan(
         """
-        import sys
-        sys.path.insert(0, "site-packages")
         import torch
         from seeing.steps import Steps
 
@@ -153,8 +150,6 @@ def test_generate_of_ones_own_is_not_that_of_transformers(scan: Scan, tmp_path: 
     )
     report = scan(
         """
-        import sys
-        sys.path.insert(0, "site-packages")
         import torch
         from seeing import decoding
 
@@ -210,8 +205,6 @@ def test_what_is_compiled_under_a_call_that_is_to_be_elsewhere_goes_with_it_and_
     )
     report = scan(
         """
-        import sys
-        sys.path.insert(0, "site-packages")
         import torch
         from seeing.measuring import measure
         from seeing.net import Net
