@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import operator
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -40,8 +41,12 @@ def read(metadata: Mapping[str, Any], files: Mapping[int, str]) -> tuple[str, di
     if (made := metadata.get("create_symbol")) is not None:
         return "symbolic", {"sources": [str(made["source"])], "symbol": str(made["symbol"])}
     if (fixed := metadata.get("symbolic_shape_specialization")) is not None:
-        sources, wanted = [*map(str, fixed["sources"])], _WANTS_NUMBER in _called(fixed)
-        return "constant", {"sources": sources, "wanted": wanted, "stack": _stack(fixed, files)}
+        return "constant", {
+            "sources": [*map(str, fixed["sources"])],
+            "wanted": _WANTS_NUMBER in _called(fixed),
+            "value": str(fixed["value"]),
+            "stack": _stack(fixed, files),
+        }
     if (asked := metadata.get("guard_added_fast")) is not None:
         expression = str(asked["expr"])
         if len(expression) <= _LONGEST and _WANTS_NUMBER not in _called(asked):
@@ -113,12 +118,16 @@ def decided(
     lines: dict[tuple[str, int, str], None] = {}
     asked: dict[Question, None] = {}
     symbolic = False
-    for compiled in dict.fromkeys(compiles):
+    compiles = list(dict.fromkeys(compiles))
+    each = _made_constant_each_time(events, compiles, about, function)
+    for compiled in compiles:
         told = events.get(compiled, ())
         own = [
             one for one in told if any(_named(source, function) == about for source in one.get("sources", ()))
         ]
-        fixed = [one for one in own if one["t"] == "constant" and one["wanted"]]
+        fixed = [
+            one for one in own if one["t"] == "constant" and (one["wanted"] or _line(one["stack"]) in each)
+        ]
         symbolic |= bool(own) and not fixed
         lines |= dict.fromkeys(
             (*place, _function(one["stack"])) for one in fixed if (place := _line(one["stack"])) is not None
@@ -127,6 +136,28 @@ def decided(
         asked |= dict.fromkeys(_asked(told, symbols, function, came, before, least))
         before = None  # of the first compile alone
     return Decided(tuple(lines), symbolic and not lines, tuple(asked))
+
+
+def _made_constant_each_time(
+    events: Mapping[str | None, Sequence[Event]],
+    compiles: Sequence[str | None],
+    about: tuple[str | None, int | None],
+    function: str,
+) -> set[tuple[str, int] | None]:
+    """The lines on which compiles of one code made each another constant of it.
+
+    An operation of torch may ask in C++ whether a size is what it is (``fill_diagonal_``): what looks like a
+    branch of one compile is a number that each of them needs.
+    """
+    codes = {compiled.partition("/")[0] for compiled in compiles if compiled is not None}
+    made: dict[tuple[str, int] | None, set[str]] = defaultdict(set)
+    for compiled, told in events.items():
+        if compiled is None or compiled.partition("/")[0] not in codes:
+            continue
+        for one in told:
+            if one["t"] == "constant" and any(_named(source, function) == about for source in one["sources"]):
+                made[_line(one["stack"])].add(one["value"])
+    return {line for line, values in made.items() if len(values) > 1}
 
 
 def _asked(

@@ -41,11 +41,13 @@ class Version:
     Attributes:
         cause: index of its cause.
         guards: what failed in each version that there was, that of the cause first.
+        is_one: whether the code needs a plain number of what failed, so that each value is another version.
     """
 
     cause: int
     step: int | None
     guards: tuple[Guard, ...]
+    is_one: bool
 
 
 def reasons(found: Collected, causes: Sequence[Cause]) -> list[str | None]:
@@ -59,7 +61,7 @@ def reasons(found: Collected, causes: Sequence[Cause]) -> list[str | None]:
 def _by_code(found: Collected, causes: Sequence[Cause]) -> Iterable[list[Version]]:
     """The versions of each code object, in order: a function and what resumes it are compiled apart."""
     of = {
-        id(recompile): Version(index, recompile.step, guards)
+        id(recompile): Version(index, recompile.step, guards, bool(cause.decided.lines))
         for index, cause in enumerate(causes)
         for recompile, guards in zip(cause.recompiles, cause.guards, strict=True)
     }
@@ -102,11 +104,15 @@ def _is_bounded(
         case "number":
             values = [value for version in own for value in version.guards[0].values]
             apart = sum(value in values for value in _APART)
-            return len(own) <= (1 + modes) * (1 + apart) and not growing
+            settled = not any(version.is_one for version in own) or _is_settled(found, own[-1])
+            return len(own) <= (1 + modes) * (1 + apart) and not growing and settled
         case "once":
-            step, steps = own[0].step, found.steps
-            return len(own) == 1 and step is not None and steps is not None and step + _SETTLED < steps
+            return len(own) == 1 and _is_settled(found, own[0])
     return False
+
+
+def _is_settled(found: Collected, last: Version) -> bool:
+    return last.step is not None and found.steps is not None and last.step + _SETTLED < found.steps
 
 
 def _key(guard: Guard) -> Key:
@@ -199,23 +205,36 @@ def _why(cause: Cause) -> str:
         case "size" if _of_parameter(guard):
             return f"a parameter of another size, which torch compiles in by default: {made}"
         case "size":
-            return _why_size(guard, made)
+            return _why_size(cause, made)
         case "module_attribute" if (guard.actual or "").isdecimal():
             return f"a second value of {guard.source}: {made}, and not again"
         case "symbolic_shape":
             return f"sizes on either side of what the code was compiled for: {made}"
         case "int_value" | "float_value" | "module_attribute" if _axis(guard) == "number":
-            return f"a second value of {guard.source}, after which torch takes any: {made}"
+            return f"a second value of {guard.source}{_after(cause)}: {made}"
     return f"one graph for each of the two: {made}, and not again"
 
 
-def _why_size(guard: Guard, made: str) -> str:
+def _why_size(cause: Cause, made: str) -> str:
+    guard = cause.guard
     before, after = guard.expected or "", guard.actual or ""
     if after in _APART:
         return f"torch compiles a size of {after} apart: {made}"
     if guard.dimension == 0 and before.isdecimal() and after.isdecimal() and int(after) < int(before):
-        said = f"a smaller size ({after} after {before}), after which torch takes any: {made}"
+        said = f"a smaller size ({after} after {before}){_after(cause)}: {made}"
         # What a break hands on is no batch.
         batch = "; if it is an epoch's last batch of a DataLoader, drop_last=True leaves it out"
         return said if " from line " in (guard.source or "") else said + batch
-    return f"a second size of dimension {guard.dimension}, after which torch takes any: {made}"
+    return f"a second size of dimension {guard.dimension}{_after(cause)}: {made}"
+
+
+def _after(cause: Cause) -> str:
+    """What torch does with values that come after the second; empty where its records do not tell."""
+    made = cause.decided
+    if made.lines:
+        return ", of which the code needs the number, so that each is compiled apart"
+    if not made.is_any:
+        return ""
+    parts = next((asked.text for asked in made.asked if asked.parts), None)
+    side = "" if parts is None else f" for which {parts} has the same answer"
+    return f", after which torch takes any{side}"

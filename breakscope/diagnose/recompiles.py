@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import PurePath
 
 from breakscope import catalog
@@ -35,6 +36,7 @@ class Cause:
         guards: of each of ``recompiles``, what failed in each version that there was; its own cause first.
         refused: those that the limit refused: nothing was compiled for them.
         eager: (file, name) of the functions that Dynamo gave up in this run.
+        decides: what torch decided in its compiles about what a guard is about.
     """
 
     frame: FrameRef
@@ -45,7 +47,12 @@ class Cause:
     guards: list[tuple[Guard, ...]] = field(default_factory=list)
     refused: list[Recompile] = field(default_factory=list)
     anew: bool = False
-    decided: Decided = field(default_factory=Decided)
+    decides: Callable[[Guard], Decided] = lambda _: Decided()
+
+    @property
+    def decided(self) -> Decided:
+        """What torch decided about the guarded value."""
+        return self.decides(self.guard)
 
 
 def _is_set_anew(frame: FrameRef, guard: Guard, places: Places) -> bool:
@@ -97,7 +104,7 @@ def causes(found: Collected, places: Places) -> tuple[list[Cause], list[Recompil
     joined = _joined(grouped)
     for cause in joined:
         compiles = [one.compile_id for one in cause.recompiles]
-        cause.decided = decided(found.decided, compiles, cause.guard, _code_name(cause.frame))
+        cause.decides = partial(decided, found.decided, compiles, function=_code_name(cause.frame))
     return joined, lost
 
 
@@ -451,12 +458,14 @@ def what_it_does(cause: Cause, places: Places, seen: Origin | None = None) -> Ta
     does = does.known(cause.decided, places.sources, at_work[0][0])
     alike = seen.alike if seen is not None and seen.direct and cause.guard.cause == "size" else ()
     for name, dimension in alike:
-        if does.is_range or does.as_number or name == cause.guard.source:
+        is_own = (name, dimension) == (cause.guard.source, cause.guard.dimension)
+        if does.is_range or does.as_number or is_own:
             continue
         guard = replace(cause.guard, source=name, dimension=dimension)
         other = taken(places.sources, guard, at_work[:1], cause.eager)
-        if other.is_range or other.as_number:
-            does = replace(does, ends=(*does.ends, *other.ends))
+        other = other.known(cause.decides(guard), places.sources, at_work[0][0])
+        if other.is_range or other.as_number or other.is_one:
+            does = replace(does, ends=(*does.ends, *other.ends), is_one=does.is_one or other.is_one)
     return does
 
 

@@ -15,6 +15,7 @@ _INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\](?P<rest>.*)$")
 # The standard library of another Python, in a trace of another machine.
 _STDLIB = re.compile(r"[/\\]lib[/\\]python3\.\d+[/\\]")
 # A cell of a notebook: ipykernel names a file for it, which need not be there, in a folder of its process.
+_ADDRESS = re.compile(r"\b0x[0-9a-f]+")
 _CELL = re.compile(r"[/\\]ipykernel_\d+[/\\](?P<cell>\w+)\.py$")
 _TORCH = re.compile(r"[/\\](?:site|dist)-packages[/\\]torch[/\\]")
 
@@ -111,7 +112,9 @@ def stable_path(file: str, roots: tuple[str, ...]) -> str:
 
     Without a repository it is that of :func:`display_path`, which depends on the folder of the run.
     """
-    if file.startswith(("<", *_standard_library())) or _INSTALLED.search(file) or _CELL.search(file):
+    if file.startswith("<"):  # generated code, whose name may hold where it lies in memory
+        return _ADDRESS.sub("0x", display_path(file, roots))
+    if file.startswith(_standard_library()) or _INSTALLED.search(file) or _CELL.search(file):
         return display_path(file, roots)
     full = os.path.abspath(file)
     repository = repository_of(os.path.dirname(full))

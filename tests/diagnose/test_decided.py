@@ -65,7 +65,12 @@ SCRIPT = """
             return x * 2
         return x * 3
 
+    @torch.compile(backend="eager")
+    def square(x):
+        return x.fill_diagonal_(0.0).sum()
+
     for size in (8, 12, 14):
+        square(torch.ones(size, size))
         x = torch.randn(size, 4)
         for f in (fills, called, pooled, cut, own):
             f(x)
@@ -101,6 +106,20 @@ def test_the_line_is_named_that_needs_a_size_as_a_number(report: Report) -> None
 
 def test_torchs_own_function_that_needs_it_is_named(report: Report) -> None:
     assert "an operation (line 24: forward of torch's pooling.py)" in advice_on(report, "pooled")
+
+
+def test_a_size_that_an_operation_asks_for_with_each_value_is_a_number(report: Report) -> None:
+    """Torch asks in C++ whether dimension 1 is 12, then whether it is 14: no branch has so many sides.
+
+    Dimension 0 keeps any size, and changes with it.
+    """
+    first, second = (one for one in coded(report, "BS201") if one.location.function == "square")
+    assert (
+        {first.guard.dimension, second.guard.dimension} == {0, 1} if first.guard and second.guard else False
+    )
+    said = " ".join(str(one.advice) for one in (first, second))
+    assert "so each size (8, 12 were seen) is compiled, and dynamic=True does not help" in said
+    assert "maybe_mark_dynamic" not in said
 
 
 def test_a_loop_that_did_not_run_makes_no_constant_of_a_number(report: Report) -> None:

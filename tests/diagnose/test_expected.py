@@ -113,6 +113,43 @@ def test_a_second_value_is_expected_where_no_third_is_compiled(
     assert [one.expected for one in found][:1] == said
 
 
+@pytest.mark.parametrize(
+    ("body", "sizes", "said"),
+    [
+        ("return x * 2", "[8] * 3 + [5] * 9", ", after which torch takes any: compiled once more"),
+        (
+            "return x * 2 if x.shape[0] > 6 else x",
+            "[8] * 3 + [5] * 9",
+            ", after which torch takes any for which x.size(0) <= 6 has the same answer: compiled once more",
+        ),
+        (
+            "return torch.stack([one * 2 for one in x])",
+            "[8] * 3 + [5] * 9",
+            ", of which the code needs the number, so that each is compiled apart: compiled once more",
+        ),
+        ("return torch.stack([one * 2 for one in x])", "[8] * 9 + [5] * 3", None),
+    ],
+    ids=["any", "two sides", "a number", "a number that may go on"],
+)
+def test_what_torch_does_with_a_third_size_is_told_as_it_decided(
+    scan: Scan, body: str, sizes: str, said: str | None
+) -> None:
+    report = scan(f"""
+        import torch
+        @torch.compile
+        def f(x):
+            {body}
+        for size in {sizes}:
+            f(torch.ones(size))
+    """)
+    [finding] = coded(report, "BS201")
+    assert (
+        finding.expected is None
+        if said is None
+        else (finding.expected or "").startswith(f"a smaller size (5 after 8){said}")
+    )
+
+
 def test_each_mode_has_its_own_sizes(scan: Scan) -> None:
     report = scan("""
         import torch

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from breakscope.inside.loaded import own_files
-from breakscope.report.owners import is_packaged, owner_of
+from breakscope.report.owners import is_packaged, owner_of, stable_path
 
 LIBRARY = """\
 import logging
@@ -82,3 +82,8 @@ def test_a_librarys_class_of_loggers_is_no_listener_of_the_scripts(
         logging.root.manager.loggerDict.clear()
         logging.root.manager.loggerDict.update(known)
         sys.modules.pop(package, None)
+
+
+def test_generated_code_has_one_name_in_all_runs() -> None:
+    one, other = (f"<@beartype(layers.forward) at 0x{at}>" for at in ("7f21c0d3a4e0", "7fe402b1c9d0"))
+    assert stable_path(one, ()) == stable_path(other, ()) == "<@beartype(layers.forward) at 0x>"
