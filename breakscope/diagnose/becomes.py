@@ -466,7 +466,8 @@ class _Follow:
         if name in ("len", "isinstance", "type") and not is_selection:
             return None  # asks for no value
         kind = _kind_of_text(call, way)
-        if kind is None and defined(call, way) is None:  # a function of one's own is read, whatever its name
+        is_own = defined(call, way) is not None  # a function of one's own is read, whatever its name
+        if kind is None and not is_own:
             kind = (
                 _kind_of_selection(call, name, of, held)
                 if is_selection
@@ -479,7 +480,7 @@ class _Follow:
             kind = "stored" if held.positions or _copies_to_positions(call, way) else "written"
         if kind is None and (passed := _passed(call, child, held)) is not None:
             return passed
-        if kind is None and is_statement and uses.KEEPS.match(name):
+        if kind is None and is_statement and uses.KEEPS.match(name) and not is_own:
             self._gathered(call, child, way, held, level)
             return None
         if kind is None and self._into(call, child, way, held, level):
@@ -1380,8 +1381,10 @@ def defined(call: ast.Call, way: Sequence[ast.AST]) -> ast.FunctionDef | None:
             within = [one for node in outside for one in node.body if isinstance(one, ast.ClassDef)]
             scopes = [one for one in within if one.name == of]
             name = "forward"
-        case ast.Attribute(ast.Name() | ast.Attribute()):
-            return _of_other_file(call.func, way)
+        case ast.Attribute(ast.Name() | ast.Attribute() as holder, name):
+            if (other := _of_other_file(call.func, way)) is not None:
+                return other
+            scopes = [kept] if (kept := _class_of_held(holder, way)) else []
         case _:
             return None
     found = next(
@@ -1422,11 +1425,32 @@ def _elsewhere(name: str, way: Sequence[ast.AST]) -> ast.FunctionDef | ast.Class
 
 def _class_of(attribute: str, way: Sequence[ast.AST]) -> ast.ClassDef | None:
     """The class of which an object keeps an instance: of ``self.head = Head(8)``."""
-    values = values_of(f"self.{attribute}", way)
-    names = {ast.unparse(value.func) if isinstance(value, ast.Call) else "" for value in values}
-    classes = [node for node in getattr(way[0], "body", ()) if isinstance(node, ast.ClassDef)]
-    found = [node for node in classes if node.name in names]
-    if len(names) != 1:
+    return _made_by(values_of(f"self.{attribute}", way), way)
+
+
+def _class_of_held(holder: ast.Name | ast.Attribute, way: Sequence[ast.AST]) -> ast.ClassDef | None:
+    """The class of what a name was seen to hold; where nothing was seen, of which the file makes it."""
+    if (seen := kinds.of(holder, way)) is not None:
+        return _class_called(seen, way)
+    name, function = ast.unparse(holder), _function(way)
+    if function is None or name in uses.parameters(function):
         return None
-    other = None if found or not (name := names.pop()) else _elsewhere(name, way)
-    return found[0] if found else other if isinstance(other, ast.ClassDef) else None
+    values = values_of(name, way) or [
+        value
+        for node in getattr(way[0], "body", ())
+        if isinstance(node, ast.Assign | ast.AnnAssign) and (value := uses.given(node, name)) is not None
+    ]
+    return _made_by(values, way)
+
+
+def _made_by(values: Sequence[ast.expr], way: Sequence[ast.AST]) -> ast.ClassDef | None:
+    """The one class of which all of some values are made: of ``Head(8)``."""
+    names = {ast.unparse(value.func) if isinstance(value, ast.Call) else "" for value in values}
+    return _class_called(names.pop(), way) if len(names) == 1 else None
+
+
+def _class_called(name: str, way: Sequence[ast.AST]) -> ast.ClassDef | None:
+    """A class of the file, or one that it imports."""
+    classes = (node for node in getattr(way[0], "body", ()) if isinstance(node, ast.ClassDef))
+    found = next((node for node in classes if node.name == name), None) or (name and _elsewhere(name, way))
+    return found if isinstance(found, ast.ClassDef) else None

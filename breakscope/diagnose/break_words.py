@@ -468,6 +468,10 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
         NUMBERS_OF_NUMPY,
     ),
 )
+LISTED_BEFORE = (
+    "Dynamo traces tolist() for integers only: make the list {there}, do there what Python does with it, and"
+    " pass in what comes of that"
+)
 PRODUCT_OF_SIZES = (
     "Write math.prod({sizes}), which traces and whose sizes may be symbolic: numpy's functions are traced as"
     " operations on tensors, which give no size."

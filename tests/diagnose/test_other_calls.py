@@ -697,3 +697,55 @@ def test_of_which_kind_a_tensor_is_asks_for_none_of_its_values(scan: Scan) -> No
     )
     (found,) = coded(report, "BS102")
     assert "branch" not in str(found.advice)
+
+
+HELD = """
+    import torch
+
+    class Controller:
+        def __init__(self):
+            self.value, self.hist = 0.2, []
+        def update(self, kl, n):
+            self.value *= 1 + max(min(kl / 6.0 - 1, 0.2), -0.2) * n / 100
+        def step(self, v):
+            self.hist.append(v)
+            if len(self.hist) > 3 and v > self.hist[-2]:
+                self.value *= 0.5
+
+    control = Controller()
+
+    @torch.compile(backend="eager")
+    def f(x, held):
+        kl = x.mean()
+        {call}
+        return kl * control.value
+    for _ in range(3):
+        f(torch.randn(4), control)
+"""
+
+
+@pytest.mark.parametrize("holder", ["control", "held"])
+def test_what_an_objects_own_method_does_with_a_number_is_read(scan: Scan, holder: str) -> None:
+    """A method is called ``update``, as that of a meter is; what it does was seen in the class."""
+    updated = scan(HELD.format(call=f"{holder}.update(kl.item(), 4)"))
+    assert "Python's min or max compares the number: keep `kl` a tensor" in said(updated, "BS102")
+    stepped = scan(HELD.format(call=f"{holder}.step(kl.item())"))
+    assert "What the branch does in `if len(self.hist) > 3 and v > self.hist[-2]` (line 11)" in said(
+        stepped, "BS102"
+    )
+
+
+def test_a_list_of_floats_of_an_argument_is_made_before_the_call(scan: Scan) -> None:
+    report = scan("""
+        import torch
+
+        @torch.compile(backend="eager")
+        def f(x):
+            y = x.tolist()
+            return x.sum(), y
+        for _ in range(2):
+            f(torch.randn(3))
+    """)
+    assert "make the list before the compiled call, as it is made of the argument `x` alone" in said(
+        report, "BS103"
+    )
