@@ -64,6 +64,7 @@ class Taken:
         set_by: the class whose ``__init__`` alone sets it; empty where it is set elsewhere too.
         made: the first line on which the function itself makes it, where a break hands it on.
         sets_itself: the line on which a function at work gives a flag what it had at the later call; else 0.
+        counted: ``line 9 of ema.py``: where a function at work adds to a number that an object keeps.
         remakes: the line on which a function at work makes a tensor anew that it keeps; else 0.
         recurs: whether the function calls itself with a part of it.
         tensored: the line on which a function at work makes a tensor of it, where it is a container; else 0.
@@ -84,6 +85,7 @@ class Taken:
     set_by: str = ""
     made: int = 0
     sets_itself: int = 0
+    counted: str = ""
     remakes: int = 0
     recurs: bool = False
     tensored: int = 0
@@ -334,6 +336,12 @@ def taken(
         set_by=_set_by(ways, guard.source or ""),
         made=_made(ways[0], guard.source or "") if ways and guard.resumed else 0,
         sets_itself=next(filter(None, (_sets_flag(way[-1], guard) for way in ways)), 0),
+        counted=next(
+            filter(
+                None, (_counts(way[-1], guard, "" if file == at_work[0][0] else file) for file, way in worked)
+            ),
+            "",
+        ),
         remakes=next(filter(None, (_remakes(way[-1], guard.source or "") for way in ways)), 0),
         recurs=any(_recurs(way[-1], guard.source or "") for way in ways[:1]),
         tensored=next(filter(None, (_tensored(way[-1], guard.source or "") for way in ways)), 0),
@@ -350,6 +358,16 @@ def _sets_flag(function: ast.AST, guard: Guard) -> int:
                 if attr == attribute and str(value) == guard.actual:
                     return node.lineno
     return 0
+
+
+def _counts(function: ast.AST, guard: Guard, file: str) -> str:
+    """The line on which a function adds to a number that an object keeps, with its file if given."""
+    _, dot, attribute = (guard.source or "").rpartition(".")
+    for node in ast.walk(function) if dot else ():
+        match node:
+            case ast.AugAssign(ast.Attribute(attr=attr)) if attr == attribute:
+                return f"line {node.lineno}{f' of {PurePath(file).name}' * bool(file)}"
+    return ""
 
 
 def _remakes(function: ast.AST, name: str) -> int:

@@ -1043,6 +1043,12 @@ def _always_constant(guard: Guard, does: Taken) -> str | None:
         return f"pass {name} as an argument: the default of a function made anew is a constant of the code"
     if _GLOBAL.search(guard.expression):
         of_global = "an int that is read from a global or a class is a constant of the code"
+        if does.counted:
+            return (
+                f"call in the caller what counts {name} ({does.counted}), or hold the count in a tensor, and"
+                " calculate with tensors what follows of it (no alpha=, which takes a number):"
+                f" {of_global}"
+            )
         if does.needs:
             return (
                 f"keep {name} in the caller, and pass in what follows of it, a bool for a branch:"

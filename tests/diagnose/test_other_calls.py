@@ -749,3 +749,31 @@ def test_a_list_of_floats_of_an_argument_is_made_before_the_call(scan: Scan) -> 
     assert "make the list before the compiled call, as it is made of the argument `x` alone" in said(
         report, "BS103"
     )
+
+
+def test_what_counts_in_compiled_code_is_to_be_called_by_the_caller(scan: Scan) -> None:
+    report = scan("""
+        import torch
+
+        class Average:
+            def __init__(self, model):
+                self.held, self.n = [p.clone() for p in model.parameters()], 0
+            @torch.no_grad()
+            def update(self, model):
+                self.n += 1
+                d = min(0.9, (1 + self.n) / (10 + self.n))
+                for own, p in zip(self.held, model.parameters()):
+                    own.mul_(d).add_(p, alpha=1 - d)
+
+        net = torch.nn.Linear(4, 4)
+        average = Average(net)
+
+        @torch.compile(backend="eager")
+        def f(x):
+            y = net(x).sum()
+            average.update(net)
+            return y
+        for _ in range(4):
+            f(torch.randn(2, 4))
+    """)
+    assert "Call in the caller what counts average.n (line 9)" in said(report, "BS207")
