@@ -393,7 +393,7 @@ def _of_source(code: str, cause: Reason, said: str, site: Site) -> str:
         return found
     if site.on_arrays and code in ("BS190", "BS191", "BS110", "BS111"):
         return break_words.ON_ARRAYS
-    if code == "BS103" and "tolist" in said and site.use.arguments:
+    if code == "BS103" and site.expression in [f"{name}.tolist()" for name in site.use.arguments]:
         return break_words.LISTED_BEFORE.format(**_words(site))
     # Hints name functions that have nothing to do with this break ("e.g. `print`").
     hints = cause.hints if code == "BS102" else ()

@@ -735,20 +735,27 @@ def test_what_an_objects_own_method_does_with_a_number_is_read(scan: Scan, holde
     )
 
 
-def test_a_list_of_floats_of_an_argument_is_made_before_the_call(scan: Scan) -> None:
-    report = scan("""
+@pytest.mark.parametrize(
+    ("listed", "advised"),
+    [
+        ("x", "make the list before the compiled call, as it is made of the argument `x` alone"),
+        ("(x * 2)", "Return the tensor and call tolist() in the caller"),
+    ],
+)
+def test_a_list_of_floats_of_an_argument_is_made_before_the_call(
+    scan: Scan, listed: str, advised: str
+) -> None:
+    report = scan(f"""
         import torch
 
         @torch.compile(backend="eager")
         def f(x):
-            y = x.tolist()
+            y = {listed}.tolist()
             return x.sum(), y
         for _ in range(2):
             f(torch.randn(3))
     """)
-    assert "make the list before the compiled call, as it is made of the argument `x` alone" in said(
-        report, "BS103"
-    )
+    assert advised in said(report, "BS103")
 
 
 def test_what_counts_in_compiled_code_is_to_be_called_by_the_caller(scan: Scan) -> None:
