@@ -47,6 +47,7 @@ _HANDED_ON = ("dtype", "identity")
 _APART = ("container", "constant_value", "module_attribute", "identity", "type", "rank", "dtype")
 _MODES = ("global_state", "requires_grad", "dispatch_keys")
 # What reads values: an expression that holds another such one reads what that one made.
+_BY_NAME = "the set of arguments that are passed by name"
 _RAISED = ("BS105", "BS110", "BS111", "BS190", "BS191")
 _DATA = ("BS101", "BS102", "BS103", "BS105", "BS106", "BS127")
 # Torch's ids.
@@ -143,6 +144,10 @@ def _never_dynamic(made: Sequence[Finding]) -> list[Finding]:
 def _with_others(made: Sequence[Finding], again: Sequence[_Again]) -> list[Finding]:
     """The findings; what saves the compile for a size does not where another guard fails at that call."""
     passed = {one.finding.fingerprint: {v[0] for v in one.origin.values} for one in again if one.origin}
+    where = {one.finding.fingerprint: one.origin.where for one in again if one.origin}
+
+    def at_one_call(*both: Finding) -> bool:
+        return len({where[one.fingerprint] for one in both if one.fingerprint in where}) < 2
 
     def with_others(finding: Finding) -> Finding:
         told = re.search("dynamic|one graph more|[Tt]o save", finding.advice or "")
@@ -152,12 +157,13 @@ def _with_others(made: Sequence[Finding], again: Sequence[_Again]) -> list[Findi
             one.guard.source
             for one in made
             if one.location == finding.location and one.caused_by is None and _stays(one.guard) and one.guard
+            if at_one_call(one, finding)
         ]
         own = finding.guard.source if finding.guard is not None else None
         names = list(dict.fromkeys(name for name in others if name not in (None, own)))[:_MOST_NAMED]
         if not names:
             return finding
-        named = listed(names)
+        named = listed([_BY_NAME if name == "kwargs" else name for name in names])
         first = _named_often(names, made, finding)
         if first:
             often = "they change more often" if len(first) > 1 else "it changes more often"

@@ -1336,7 +1336,7 @@ _FOLLOWS = {
 def _held(guard: Guard, origin: Origin | None, does: Taken) -> str:
     if does.made:
         return _handed_on(guard, does)
-    is_cache = guard.cause == "container" and does.caches
+    is_cache = guard.cause == "container" and does.caches and not does.is_named
     return _cached(guard) if is_cache else _object(guard, origin, does)
 
 

@@ -413,6 +413,9 @@ def _of_library(cause: Cause, seen: Origin | None, said: str) -> str:
         return _LAYOUT.format(guard.source, _COMPILED_ALONE if alone else _BROKEN_AROUND)
     if re.search(r"\b[Pp]ass \S+ always as one type", said) and not is_passed:
         return _TYPES_OF_LIBRARY.format(package_of(cause.frame.file), guard.source)
+    kept = guard.cause == "constant_value" and "." in str(guard.source) and not is_passed
+    if kept and re.search("pass the same at every call|holds flags", said):
+        return _FLAG_OF_LIBRARY.format(guard.source, package_of(cause.frame.file))
     if guard.cause == "module_attribute" and "in the caller" in said:
         times = len(cause.recompiles) + len(cause.refused)
         return of_kept_state(guard, package_of(cause.frame.file), times)
@@ -420,6 +423,9 @@ def _of_library(cause: Cause, seen: Origin | None, said: str) -> str:
 
 
 _TYPES_OF_LIBRARY = "{}'s own code passes {} in more than one type: a version for each is normal, made once"
+_FLAG_OF_LIBRARY = (
+    "{} is a flag that {}'s own code sets: a version each for True and False is normal, made once"
+)
 _LAYOUT = (
     "{} is laid out in another way by the library's own code around it (a transpose, a slice, an expand): a"
     " version for each layout is normal, made once. To save one, {}"

@@ -228,3 +228,107 @@ def test_what_is_compiled_under_a_call_that_is_to_be_elsewhere_goes_with_it_and_
     assert under
     for one in under:
         assert one.caused_by in {site.fingerprint for site in moved}
+
+
+RENAMES = """
+    import functools
+
+    class Cache:
+        ready = False
+
+    def renamed(function):
+        @functools.wraps(function)
+        def wrapped(*args, **kwargs):
+            if "old" in kwargs and "new" not in kwargs:
+                kwargs["new"] = kwargs.pop("old")
+            return function(*args, **kwargs)
+        return wrapped
+"""
+
+
+def test_named_arguments_of_a_wrapper_are_no_dict_that_the_code_fills(scan: Scan, tmp_path: Path) -> None:
+    package(tmp_path, renames=RENAMES)
+    report = scan(
+        """
+        import torch
+        from seeing.renames import renamed
+
+        @renamed
+        def f(x, new=1, scale=1):
+            return x * new * scale
+        g = torch.compile(f, backend="eager")
+        for _ in range(2):
+            g(torch.ones(3), new=2, scale=3)
+            g(torch.ones(3), new=2)
+        """
+    )
+    (found,) = coded(report, "BS211")
+    assert "Calls pass other arguments by name" in str(found.advice)
+
+
+def test_a_flag_that_a_library_keeps_is_not_the_callers_to_pass(scan: Scan, tmp_path: Path) -> None:
+    package(
+        tmp_path,
+        model="""
+        import torch
+
+        class Cache:
+            def __init__(self):
+                self.updated = {0: False}
+
+        class Model(torch.nn.Module):
+            def forward(self, x, cache):
+                y = x * 2 if cache.updated[0] else x * 3
+                cache.updated[0] = True
+                return y
+
+        net = torch.compile(Model(), backend="eager")
+
+        def generate(x):
+            cache = Cache()
+            for _ in range(3):
+                x = net(x, cache=cache)
+            return x
+        """,
+    )
+    report = scan(
+        """
+        import torch
+        from seeing.model import generate
+
+        generate(torch.ones(3))
+        """
+    )
+    (found,) = coded(report, "BS208")
+    assert "is a flag that seeing's own code sets" in str(found.advice)
+
+
+def test_what_changes_at_another_call_of_a_shared_wrapper_is_not_told(scan: Scan) -> None:
+    report = scan(
+        """
+        import functools
+        import torch
+
+        def plain(function):
+            @functools.wraps(function)
+            def wrapped(*args, **kwargs):
+                return function(*args, **kwargs)
+            return wrapped
+
+        class Net(torch.nn.Module):
+            @plain
+            def forward(self, x, mask=None, dtype=None):
+                return x * 2 if mask is None else x * mask
+
+        net = torch.compile(Net(), backend="eager")
+        for size in (4, 6):
+            net(torch.ones(size), mask=None)
+        net(torch.ones(4))
+        net(torch.ones(4), mask=None, dtype=None)
+        """
+    )
+    sizes = coded(report, "BS201")
+    assert sizes
+    assert coded(report, "BS211")
+    for found in sizes:
+        assert "passed by name" not in str(found.advice)
