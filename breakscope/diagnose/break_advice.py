@@ -202,9 +202,9 @@ def _of_site(
             whole,
         )
         # A loop that only sets what torch keeps of a tensor, or does Python's own work, has no such body.
-        own_loop = own_loop and inner not in _LEFT_OUT and site.shape not in _BODILESS
-        own_loop = own_loop and "zero_grad" not in whole
-        way_out = _of_body(site) if own_loop and not is_said and not _INNER.search(function or "") else ""
+        own_loop = own_loop and site.shape not in _BODILESS and "zero_grad" not in whole
+        has_body = own_loop and inner not in _LEFT_OUT
+        way_out = _of_body(site) if has_body and not is_said and not _INNER.search(function or "") else ""
         besides = _besides(site) if own_loop and "in place of the loop" not in whole else ""
         if way_out and site.use.searched:
             return f"{whole}. Until then {until_then}. {break_words.SEARCHED}"
@@ -296,10 +296,8 @@ def _of_record(code: str, cause: Reason, said: str, site: Site) -> str | None:
         return break_words.SIDE_EFFECT.format(line=line)
     if site.function in break_words.BY_FUNCTION:
         return break_words.BY_FUNCTION[site.function].format(read_at=site.read_at)
-    if site.module and (
-        code == "BS107" or site.module == "beartype" or (site.theirs is None and code not in _OWN_WORDS)
-    ):
-        return break_words.BY_MODULE.get(site.module) or source_advice.of_python(site.module)
+    if site.module and (of_module := _of_module(code, site)):
+        return of_module
     if code == "BS127" and site.theirs is None and (tested := _of_draw(site)):
         return tested
     product = _PRODUCT.search(site.statement) if code in ("BS102", "BS111") else None
@@ -316,6 +314,15 @@ def _of_record(code: str, cause: Reason, said: str, site: Site) -> str | None:
         return break_words.FROM_NUMPY
     exception = exception_of(cause)
     return _raised(exception, site) if code == "BS113" and exception is not None else None
+
+
+def _of_module(code: str, site: Site) -> str | None:
+    """What is said of a line in a module of Python's own library."""
+    if site.module == "copy" and code == "BS118" and site.read_at:
+        return break_words.COPIED.format(read_at=site.read_at)
+    if code == "BS107" or site.module == "beartype" or (site.theirs is None and code not in _OWN_WORDS):
+        return break_words.BY_MODULE.get(site.module) or source_advice.of_python(site.module)
+    return None
 
 
 def _of_seen(code: str, site: Site) -> str | None:

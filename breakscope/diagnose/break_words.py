@@ -468,6 +468,10 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
         NUMBERS_OF_NUMPY,
     ),
 )
+COPIED = (
+    "Move the copy{read_at} to the caller, and pass it in; of a tensor by itself x.clone() is a copy that"
+    " Dynamo traces, of a list or dict list(x) or dict(x)."
+)
 LISTED_BEFORE = (
     "Dynamo traces tolist() for integers only: make the list {there}, do there what Python does with it, and"
     " pass in what comes of that"

@@ -578,6 +578,8 @@ def _breaks(node: ast.AST, around: Sequence[ast.AST]) -> TypeGuard[ast.expr | as
             return True
         case ast.Call(ast.Attribute(attr="item" | "tolist" | "numpy" | "nonzero" | "backward"), []):
             return True
+        case ast.Call(ast.Attribute(ast.Attribute(attr="autograd"), "grad") | ast.Name("deepcopy")):
+            return True
         case ast.Call(ast.Attribute(of, "step" | "zero_grad"), []):
             return re.search(r"opt(im)?", ast.unparse(of), re.IGNORECASE) is not None
         case ast.Call(ast.Name("int" | "float" | "bool"), [ast.Call(ast.Attribute(attr=attr), [])]):

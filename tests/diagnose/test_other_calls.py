@@ -784,3 +784,42 @@ def test_what_counts_in_compiled_code_is_to_be_called_by_the_caller(scan: Scan) 
             f(torch.randn(2, 4))
     """)
     assert "Call in the caller what counts average.n (line 9)" in said(report, "BS207")
+
+
+def test_a_copy_of_an_object_names_the_line_that_makes_it(scan: Scan) -> None:
+    report = scan(
+        NET
+        + """
+    from copy import deepcopy
+    net = Net()
+
+    @torch.compile(backend="eager")
+    def f(x):
+        fast = deepcopy(net)
+        return fast(x)
+    f(torch.randn(3, 4))
+"""
+    )
+    assert "Move the copy of `fast = deepcopy(net)` (script.py:17) to the caller" in said(report, "BS118")
+
+
+def test_what_else_breaks_in_a_loop_of_gradients_is_named(scan: Scan) -> None:
+    report = scan(
+        NET
+        + """
+    net = Net()
+
+    @torch.compile(backend="eager")
+    def f(x):
+        right = 0
+        for part in x:
+            loss = net(part).sum()
+            grads = torch.autograd.grad(loss, list(net.parameters()))
+            right += (net(part) > 0).sum().item()
+            more = torch.autograd.grad(net(part).sum(), list(net.parameters()))
+        return right
+    f(torch.randn(3, 4))
+"""
+    )
+    (found,) = [one for one in report.findings if one.code == "BS301"]
+    assert "Lines 20 and 21 of the loop break the graph as well" in str(found.advice)
