@@ -263,7 +263,24 @@ def _end_at(sources: Sources, file: str, line: int, named: str, called: str) -> 
     loop = any(isinstance(node, ast.For | ast.comprehension) and node.iter.lineno == line for node in way)
     if loop and not called:
         return End("turns", way, taker=ast.Pass(lineno=line), file=named)
-    return End("number", way, called, ast.Pass(lineno=line), file=named)
+    return End("number", way, called or _only_call(way, line), ast.Pass(lineno=line), file=named)
+
+
+def _only_call(way: Sequence[ast.AST], line: int) -> str:
+    """The one method or function of a module that a line calls: ``x.fill_diagonal_``; else empty.
+
+    Empty too where it has an index, which may be what needs the number.
+    """
+    inside = [*_statement(way)]
+    if any(isinstance(node, ast.Subscript) for node in inside):
+        return ""
+    calls = [
+        node.func
+        for node in inside
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.lineno == line
+    ]
+    text = ast.unparse(calls[0]) if len(calls) == 1 else ""
+    return text if len(text) <= _LONG else ""
 
 
 _LONG = 60

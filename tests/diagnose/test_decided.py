@@ -98,8 +98,9 @@ def advice_on(report: Report, function: str, code: str = "BS201") -> str:
 
 def test_the_line_is_named_that_needs_a_size_as_a_number(report: Report) -> None:
     """``fill_diagonal_`` takes one, which no source tells; nor is it told of what is called deep inside."""
-    assert "(an operation (line 8)), so each size (8, 12, 14 were seen) is compiled" in advice_on(
-        report, "fills"
+    assert (
+        "(an operation (line 8: y.fill_diagonal_)), so each size (8, 12, 14 were seen) is compiled"
+        in advice_on(report, "fills")
     )
     assert "(a loop (line 7 of helper.py)), so each size" in advice_on(report, "called")
 
