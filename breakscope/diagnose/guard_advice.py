@@ -356,14 +356,21 @@ def _global_state(_guard: Guard, name: str) -> str:
     return "set the global state of torch once, before the first compiled call"
 
 
+_VIEW = "Call .clone() on the argument that is a view at some calls only"
+_HANDED_VIEW = (
+    "A graph break in front of this part hands it on: repair that break, or call .clone() before it on what"
+    " is a view at some calls only"
+)
+
+
 def _other(guard: Guard, _name: str) -> str:
     if not guard.expression:
         return "pass the same backend object to every torch.compile of this function"
     if _NO_VIEW.search(guard.expression):
         return (
             "torch's own check stopped here: the code was made for a tensor that is a view of another one (a"
-            " slice, an expand, what repeat_interleave gives), and the tensor that came is none. Call"
-            " .clone() on the argument that is a view at some calls only"
+            " slice, an expand, what repeat_interleave gives), and the tensor that came is none."
+            f" {_HANDED_VIEW if guard.resumed else _VIEW}"
         )
     if re.search(r"\.item\(\) == -?[\d.]+$", guard.expression):
         return (

@@ -823,3 +823,29 @@ def test_what_else_breaks_in_a_loop_of_gradients_is_named(scan: Scan) -> None:
     )
     (found,) = [one for one in report.findings if one.code == "BS301"]
     assert "Lines 20 and 21 of the loop break the graph as well" in str(found.advice)
+
+
+def test_a_view_that_a_break_hands_on_is_no_argument(scan: Scan) -> None:
+    report = scan("""
+        import torch
+
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.e, self.d = torch.nn.Linear(8, 8), torch.nn.Linear(4, 8)
+            def forward(self, x):
+                mu, lv = self.e(x).chunk(2, -1)
+                z = mu + torch.randn(1, *mu.shape) * lv.exp() if self.training else mu.unsqueeze(0)
+                rec = self.d(z)
+                kl = lv.exp().mean()
+                if kl.item() > 100:
+                    print("large")
+                return (rec - x.expand_as(rec)).mean() + kl
+
+        net = torch.compile(Net(), backend="eager")
+        for size in (16, 7):
+            net(torch.ones(size, 8))
+        net.eval()
+        net(torch.ones(5, 8))
+    """)
+    assert "repair that break, or call .clone() before it" in said(report, "BS299")
