@@ -68,6 +68,7 @@ class Taken:
         remakes: the line on which a function at work makes a tensor anew that it keeps; else 0.
         recurs: whether the function calls itself with a part of it.
         tensored: the line on which a function at work makes a tensor of it, where it is a container; else 0.
+        picks: the items that it reads of a list that it does nothing else with but ask how many it holds.
         turns: another attribute that a loop in a function at work is unrolled over, and the line; else None.
         is_any: whether torch made a graph that serves any value of it; is_one: whether it needed a number.
         parts: what the code asks, to which the first two values that came have different answers.
@@ -89,6 +90,7 @@ class Taken:
     remakes: int = 0
     recurs: bool = False
     tensored: int = 0
+    picks: tuple[str, ...] = ()
     turns: tuple[str, int] | None = None
     is_any: bool = False
     is_one: bool = False
@@ -362,6 +364,7 @@ def taken(
         remakes=next(filter(None, (_remakes(way[-1], guard.source or "") for way in ways)), 0),
         recurs=any(_recurs(way[-1], guard.source or "") for way in ways[:1]),
         tensored=next(filter(None, (_tensored(way[-1], guard.source or "") for way in ways)), 0),
+        picks=_picks(ways[0][-1], guard.source or "") if len({id(way[-1]) for way in ways}) == 1 else (),
         turns=next(filter(None, (_turns_over(way[-1], guard.source or "") for way in ways)), None),
     )
 
@@ -375,6 +378,22 @@ def _sets_flag(function: ast.AST, guard: Guard) -> int:
                 if attr == attribute and str(value) == guard.actual:
                     return node.lineno
     return 0
+
+
+def _picks(function: ast.AST, name: str) -> tuple[str, ...]:
+    """The items that a function reads of an argument; none where it does more with it than ask how many."""
+    found: dict[str, None] = {}
+    for use in uses.uses(function, name) if name.isidentifier() else ():
+        match use[-2]:
+            case ast.Subscript(slice=ast.Constant(int()) | ast.UnaryOp(ast.USub(), ast.Constant(int()))):
+                found[ast.unparse(use[-2])] = None
+            case ast.Call(ast.Name("len")) | ast.Compare(_, [ast.Is() | ast.IsNot()]) | ast.BoolOp():
+                pass
+            case ast.If() | ast.IfExp() as choice if use[-1] is choice.test:
+                pass
+            case _:
+                return ()
+    return tuple(found)
 
 
 def _counts(function: ast.AST, guard: Guard, file: str) -> str:

@@ -1435,6 +1435,12 @@ def _unrolled(guard: Guard, does: Taken) -> str | None:
         return remedy(guard)
     if does.fills or guard.cause != "container" or not re.search(r"\d+ items?", guard.expected or ""):
         return None
+    if does.picks:
+        return (
+            f"pass {listed(does.picks)} in place of {guard.source}, None where there is no such item, and a"
+            " bool where the code asks how many there are: it reads no more of it, and each number of items"
+            f" ({_seen(guard)}) is a version"
+        )
     if not does.loops and does.tensored and (guard.source or "").startswith("self."):
         return (
             f"line {does.tensored} makes a tensor of {guard.source} at each call, and each number of items"

@@ -190,6 +190,8 @@ def _of_last(returned: Sequence[ast.expr], body: Sequence[ast.stmt]) -> Shape:
     """What a branch is for that decides what its function returns last."""
     if any(map(_holds_constant, returned)):
         return "verdict"
+    if any(isinstance(one, ast.Tuple) for one in returned):
+        return "early"
     return "told" if any(map(uses.is_message, body)) else "branch"
 
 
@@ -822,11 +824,15 @@ def _last_returns(statement: ast.If, around: Sequence[ast.AST]) -> list[ast.expr
 
 
 def _holds_constant(value: ast.expr) -> bool:
-    """Whether a flag, a text or None is returned, which torch.where cannot select."""
-    return any(
-        isinstance(part, ast.Constant) and (part.value is None or isinstance(part.value, bool | str))
-        for part in (value.elts if isinstance(value, ast.Tuple) else [value])
-    )
+    """Whether a flag, a text or None is returned, which torch.where cannot select: ``x, State(y, True)``."""
+    match value:
+        case ast.Constant(constant):
+            return constant is None or isinstance(constant, bool | str)
+        case ast.Tuple(parts):
+            return any(map(_holds_constant, parts))
+        case ast.Call(called, parts, keywords) if ast.unparse(called).rpartition(".")[2][:1].isupper():
+            return any(map(_holds_constant, (*parts, *(one.value for one in keywords))))
+    return False
 
 
 def _is_of_python(statement: ast.stmt) -> bool:

@@ -849,3 +849,54 @@ def test_a_view_that_a_break_hands_on_is_no_argument(scan: Scan) -> None:
         net(torch.ones(5, 8))
     """)
     assert "repair that break, or call .clone() before it" in said(report, "BS299")
+
+
+def test_a_list_of_which_one_item_is_read_is_passed_as_that_item(scan: Scan) -> None:
+    report = scan("""
+        import torch
+
+        @torch.compile(backend="eager")
+        def f(x, hist, order=2):
+            if len(hist) >= order:
+                x = x + hist[-1]
+            return x * 2
+        hist = []
+        for _ in range(4):
+            hist.append(f(torch.ones(2), hist))
+    """)
+    assert "Pass hist[-1] in place of hist, None where there is no such item, and a bool where" in said(
+        report, "BS211"
+    )
+
+
+def test_a_branch_that_returns_another_flag_is_left_to_the_caller(scan: Scan) -> None:
+    report = scan("""
+        import torch
+        from typing import NamedTuple
+
+        class State(NamedTuple):
+            x: torch.Tensor
+            done: bool = False
+
+        @torch.compile(backend="eager")
+        def f(x, s):
+            if s == 0:
+                return State(x, True), x * 2
+            return State(x), x
+        f(torch.ones(2), torch.tensor(1.0))
+    """)
+    assert "return its condition as a tensor, and let the caller test it" in said(report, "BS101")
+
+
+def test_a_branch_between_two_tuples_selects_each_part(scan: Scan) -> None:
+    report = scan("""
+        import torch
+
+        @torch.compile(backend="eager")
+        def f(x):
+            if x.sum() > 0:
+                return x, x.sum()
+            return x * 2, x.mean()
+        f(torch.ones(2))
+    """)
+    assert "each part of a tuple by itself" in said(report, "BS101")
