@@ -31,6 +31,7 @@ _GRADIENT_KEYS = re.compile(
     r"with(?:out)? (?:Autograd\w*|ADInplaceOrView)(?:, (?:Autograd\w*|ADInplaceOrView))*"
 )
 _FLAGS = ("True", "False", "None")
+_LONG = 60  # of a question that is told
 _APART = ("0", "1")  # sizes and numbers that torch always compiles apart
 
 
@@ -210,6 +211,8 @@ def _why(cause: Cause) -> str:
             return f"a second value of {guard.source}: {made}, and not again"
         case "symbolic_shape":
             return f"sizes on either side of what the code was compiled for: {made}"
+        case "int_value" if "<=" in (guard.expected or ""):
+            return f"values of {guard.source} on either side of what the code was compiled for: {made}"
         case "int_value" | "float_value" | "module_attribute" if _axis(guard) == "number":
             return f"a second value of {guard.source}{_after(cause)}: {made}"
     return f"one graph for each of the two: {made}, and not again"
@@ -235,6 +238,8 @@ def _after(cause: Cause) -> str:
         return ", of which the code needs the number, so that each is compiled apart"
     if not made.is_any:
         return ""
-    parts = next((asked.text for asked in made.asked if asked.parts), None)
-    side = "" if parts is None else f" for which {parts} has the same answer"
-    return f", after which torch takes any{side}"
+    asked = (one for one in made.asked if one.parts or (one.near and one.alone and len(one.text) <= _LONG))
+    side = next((f" for which {one.text} has the same answer" for one in asked), "")
+    alone = [value for value in cause.guard.values[1:] if value in _APART]
+    apart = f" ({' and '.join(alone)} alone)" * bool(alone)
+    return f", after which torch takes any{side}{apart}"

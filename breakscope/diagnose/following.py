@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
@@ -690,7 +691,7 @@ def _groups(again: Sequence[_Again], places: Places) -> Iterable[Finding]:
     grouped: dict[tuple[object, ...], list[_Again]] = {}
     for one in again:
         key = _key(one)
-        if key is not None:
+        if key is not None and not _is_of_numpy(one, places):
             grouped.setdefault(key, []).append(one)
     for key, members in grouped.items():
         if len(members) < 2 and not (key[0] == "size" and _is_in_pieces(members[0])):
@@ -714,6 +715,13 @@ def _groups(again: Sequence[_Again], places: Places) -> Iterable[Finding]:
         for one in members:
             if one is not root:
                 yield _follows(one.finding, root.finding, _why(one))
+
+
+def _is_of_numpy(one: _Again, places: Places) -> bool:
+    """Whether numpy takes a number as a constant, whatever becomes of the size that it comes from."""
+    guard = one.finding.guard
+    is_number = guard is not None and guard.cause == "int_value"
+    return is_number and bool(what_it_does(one.cause, places, one.origin).by_numpy)
 
 
 def _is_specialized(again: _Again) -> bool:
@@ -772,6 +780,13 @@ def _of_size(root: _Again, members: Sequence[_Again], places: Places) -> str:
         if _is_as_large(member):
             came = (*came, *(member.finding.guard.values if member.finding.guard else ()))
     functions = len({_function(member) for member in members})
+    made = [again for member in members for again in member.cause.recompiles]
+    codes = Counter((again.compile_id or "").partition("/")[0] for again in made)
+    times = (
+        ", once each"
+        if max(codes.values()) == 1 and len(codes) == max(functions, 2)
+        else f", {len(made)} times in all"
+    )
     every = [_with_file(member, root, places) for member in (root, *members)]
     does = replace(
         every[0],
@@ -779,7 +794,7 @@ def _of_size(root: _Again, members: Sequence[_Again], places: Places) -> str:
         is_any=all(one.is_any for one in every),
         parts=next((one.parts for one in every if one.parts), ""),
     )
-    return of_group(seen, together(seen), functions, list(dict.fromkeys(came)), does)
+    return of_group(seen, together(seen), functions, list(dict.fromkeys(came)), does, times)
 
 
 def _with_file(member: _Again, root: _Again, places: Places) -> Taken:

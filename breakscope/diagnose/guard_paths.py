@@ -32,7 +32,7 @@ _TRANSPARENT = frozenset({"___from_numpy", "___as_tensor", "int", "float", "bool
 _ATTRIBUTE_READS = frozenset({"getattr", "object.__getattribute__", "type.__getattribute__"})
 _ITEM_READS = frozenset({"list.__getitem__", "tuple.__getitem__", "dict.__getitem__"})
 # Roots of dotted names that are neither locals nor globals of the user's function.
-_NOT_VARIABLES = frozenset({"torch", "utils_device", "inf", "nan", "device", "L", "G"})
+_NOT_VARIABLES = frozenset({"torch", "utils_device", "inf", "nan", "device"})
 # A path of forty modules is deeper than any model; walking is recursive.
 _MAX_DEPTH = 120
 _HOLDERS = frozenset({"_modules", "_parameters", "_buffers", "__dict__"})

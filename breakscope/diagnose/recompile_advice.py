@@ -141,13 +141,19 @@ def call_of(origin: Origin) -> str:
 
 
 def of_group(
-    origin: Origin, sizes: Sequence[Size], functions: int, seen: Sequence[str], does: Taken = _UNKNOWN
+    origin: Origin,
+    sizes: Sequence[Size],
+    functions: int,
+    seen: Sequence[str],
+    does: Taken = _UNKNOWN,
+    times: str = "",
 ) -> str:
     """What to do where several functions are compiled again because one size of one call changed.
 
     Args:
         sizes: those of the call that changed together, one or more; seen: the values that came.
-        functions: how many there are; does: what the first of them does with the size.
+        functions: how many there are; times: how often that was, as ``, once each``; does: what they do with
+            the size.
     """
     size = sizes[0]
     others = [one.argument for one in sizes[1:] if one.argument != size.argument]
@@ -159,9 +165,7 @@ def of_group(
         f" came with {came}, and {again} are compiled again for it"
     )
     if _is_apart(size, seen):
-        return (
-            f"Torch compiles sizes 0 and 1 apart from all others: {said}, once each. {_apart(size, origin)}"
-        )
+        return f"Torch compiles sizes 0 and 1 apart from all others: {said}{times}. {_apart(size, origin)}"
     if origin.kept_static:
         return (
             f"{said[:1].upper()}{said[1:]}: dynamic=False, or mark_static, keeps it fixed, a graph for each"
@@ -184,10 +188,7 @@ def of_group(
         if several and not unrolled
         else f"After the second size torch makes it dynamic by itself{unrolled}"
     )
-    return (
-        f"{said[:1].upper()}{said[1:]}{'' if several else ', once each'}: {how}; or {_pad(size)}.{apart}"
-        f" {later}"
-    )
+    return f"{said[:1].upper()}{said[1:]}{times}: {how}; or {_pad(size)}.{apart} {later}"
 
 
 def _is_apart(size: Size, seen: Sequence[str]) -> bool:
@@ -222,12 +223,15 @@ def _not_saved(origin: Origin, does: Taken) -> str:
         return f"no help where {does.unrolled} is unrolled over it, a graph for each size"
     if by := does.as_number:
         return f"no help where {by} takes it as a Python number, a graph for each size"
-    if asks := does.needed(_ASKS):
-        return f"where {asks} asks for it, each side is compiled apart"
+    asks = does.needed(_ASKS)
+    sides = f"where {asks} asks for it, each side is compiled apart" if asks else ""
     if origin.equal:
-        return f"with a first call whose sizes differ: {_taken_for_one(origin)}"
-    if does.is_any:  # as it was compiled for the second size, where that may not have been so
-        return "no help where something of a fixed size is as large at the first call"
+        return "; ".join(
+            filter(None, (f"with a first call whose sizes differ: {_taken_for_one(origin)}", sides))
+        )
+    if does.is_any or asks:  # as it was compiled for the second size, where that may not have been so
+        fixed = "no help where something of a fixed size is as large at the first call"
+        return "; ".join(filter(None, (fixed, sides)))
     return (
         "no help where the code branches on it, makes a Python number, a 0 or a 1 of it, or has something of"
         " a fixed size that is as large at the first call"
@@ -898,7 +902,7 @@ def _number(guard: Guard, origin: Origin | None, times: int, does: Taken) -> str
             f" {name} as symbolic from then on, but for 0 and 1, and {asks} asks for it, so that each side"
             f" stays a version. To save this one, keep the value the same, or {_BY_REMEDY}"
         )
-    if times <= 1 and guard.cause == "int_value":
+    if times <= 1 and guard.cause == "int_value" and not does.is_one:
         but = "" if does.is_any else ", and where an operation or a branch needs the number"
         normal = (
             f"one compile for a second value is normal: torch treats {name} as symbolic from then on, but for"
@@ -910,13 +914,13 @@ def _number(guard: Guard, origin: Origin | None, times: int, does: Taken) -> str
                 " compile, repair that break"
             )
         return f"{normal} To save this one, keep the value the same, or {_BY_REMEDY}"
-    if times <= 1 or (guard.cause == "float_value" and len(guard.values) <= A_SECOND):
+    if (times <= 1 and not does.is_one) or (guard.cause == "float_value" and len(guard.values) <= A_SECOND):
         changed = origin.values if origin is not None and given else ()
         # An int, as a step, is often asked by a branch: a tensor of it would break there.
         too = [one for one, *both in changed if one != name and {*map(_kind, both)} == {"float"}]
         return _second_float(guard, name, what, does, too)
     only_asked = bool(does.needed(_ASKS)) and not does.fixes and len(guard.values) <= A_SECOND + 1
-    if guard.cause == "int_value" and (only_asked or not _stays_constant(guard)):
+    if guard.cause == "int_value" and not does.is_one and (only_asked or not _stays_constant(guard)):
         return _few_values(guard, name, does)
     return _constant(guard, name, does)
 

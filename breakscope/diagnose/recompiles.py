@@ -212,13 +212,20 @@ _CHOOSING = (
 def _read(item: Recompile, function: str) -> list[tuple[GuardFailure, Guard]]:
     """The failed guards of all versions, the latest first; before them those of the same global state.
 
-    The global state is checked first: another guard fails only in a version of the same state.
+    The global state is checked first: another guard fails only in a version of the same state. Torch tells of
+    the version first that was used last, which may be an old one that serves one size only.
     """
     read = [
         (failure, guards.classify(failure, function=function, actuals=item.values))
         for failure in item.failures
     ]
-    return sorted(read, key=lambda one: one[1].cause == "global_state")
+    return sorted(read, key=lambda one: (one[1].cause == "global_state", -_number(one[0].compile_id)))
+
+
+def _number(compile_id: str | None) -> int:
+    """Which version of its code a compile made: 2 of ``0/2``."""
+    number = re.fullmatch(r"\d+/(\d+)(_\d+)?", compile_id or "")
+    return int(number[1]) if number else 0
 
 
 def findings(found: Collected, causes_found: list[Cause], places: Places) -> list[Finding]:
@@ -267,7 +274,9 @@ def _finding(found: Collected, cause: Cause, places: Places, why_expected: str |
         effect="ended" if raised else None,
         first_step=min(steps, default=None),
         last_step=max(steps, default=None),
-        expected=None if divides or raised or turns else why_expected,
+        expected=None
+        if divides or raised or turns or why_expected is None
+        else _named(why_expected, cause, seen),
     )
 
 

@@ -171,7 +171,7 @@ _TABLE = (
         ("BS110", "BS111"),
         r"\b(np|numpy)\.(ceil|floor|log2?|log10|sqrt|round|prod)\(.*\.(astype|item)\(",
         "numpy gives an array, which Dynamo holds as a tensor: compute a number of numbers with plain Python,"
-        " math.ceil(math.log(n)), and it is known while tracing.",
+        " math.ceil(math.log(n)), and it is known while tracing (of a size, for each that comes anew).",
     ),
     _Row(
         ("BS110", "BS111"),
