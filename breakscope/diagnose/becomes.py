@@ -1433,7 +1433,7 @@ def _class_of_held(holder: ast.Name | ast.Attribute, way: Sequence[ast.AST]) -> 
     if (seen := kinds.of(holder, way)) is not None:
         return _class_called(seen, way)
     name, function = ast.unparse(holder), _function(way)
-    if function is None or name in uses.parameters(function):
+    if not isinstance(function, ast.FunctionDef) or name in uses.parameters(function):
         return None
     values = values_of(name, way) or [
         value

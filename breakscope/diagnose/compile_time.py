@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from breakscope import catalog
 from breakscope.diagnose.collect import Collected, Event, FrameRef
+from breakscope.diagnose.origins import defined
 from breakscope.diagnose.outcome import Outcome
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.records import RawFrame
@@ -131,13 +132,13 @@ def _of_run(
     layers = _layers_of(found, by_function[worst])
     reason = _out_of_proportion(found, outcome, timing, whole)
     if whole >= max(_LEAST_COMPILE_S, limit) and reason is not None:
-        finding = _about_function("BS402", f"{reason}{layers}", by_function[worst], places)
+        finding = _about_function(found, "BS402", f"{reason}{layers}", by_function[worst], places)
         return [replace(finding, advice=_first_of_all(by_function[worst], _cheaper(by_function[worst])))]
     if spent[worst] >= max(_LEAST_LAYERS_S if layers else _LEAST_FUNCTION_S, limit):
         reason = (
             f"{spent[worst]:,.0f} of the run's {outcome.duration_s:,.0f} s went into compiling it{layers}"
         )
-        finding = _about_function("BS403", reason, by_function[worst], places)
+        finding = _about_function(found, "BS403", reason, by_function[worst], places)
         parts = catalog.entry("BS403").fix if layers else _in_parts(worst, places)
         return [replace(finding, advice=_first_of_all(by_function[worst], parts))]
     return []
@@ -203,7 +204,10 @@ def _layer_words(layers: Sequence[tuple[str, str, int]]) -> str:
     if not layers:
         return ""
     named = " and ".join(f"{count} alike {name} in {path}" for path, name, count in layers)
-    return f"; it holds {named}: compiled by itself, one serves all (breakscope remedy measures it)"
+    return (
+        f"; it holds {named}: compiled by itself, one serves all that are called alike (breakscope remedy"
+        " measures it)"
+    )
 
 
 def about_layers(report: Report, call: Signature, roots: tuple[str, ...]) -> Finding:
@@ -239,10 +243,12 @@ def _out_of_proportion(
     )
 
 
-def _about_function(code: str, reason: str, events: Sequence[Event], places: Places) -> Finding:
+def _about_function(
+    found: Collected, code: str, reason: str, events: Sequence[Event], places: Places
+) -> Finding:
     frame = FrameRef.read(events[0]["frame"])
     assert frame is not None
-    at = places.definition(frame.file, frame.line, frame.name, frame.qualname)
+    at = defined(found, frame, (event["cid"] for event in events), places)
     return _finding(code, at, reason, events[0], places, of_function=True)
 
 

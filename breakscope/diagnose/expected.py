@@ -31,7 +31,6 @@ _GRADIENT_KEYS = re.compile(
     r"with(?:out)? (?:Autograd\w*|ADInplaceOrView)(?:, (?:Autograd\w*|ADInplaceOrView))*"
 )
 _FLAGS = ("True", "False", "None")
-_LONG = 60  # of a question that is told
 _APART = ("0", "1")  # sizes and numbers that torch always compiles apart
 
 
@@ -210,7 +209,7 @@ def _why(cause: Cause) -> str:
         case "module_attribute" if (guard.actual or "").isdecimal():
             return f"a second value of {guard.source}: {made}, and not again"
         case "symbolic_shape":
-            return f"sizes on either side of what the code was compiled for: {made}"
+            return _why_side(guard, made)
         case "int_value" if "<=" in (guard.expected or ""):
             return f"values of {guard.source} on either side of what the code was compiled for: {made}"
         case "int_value" | "float_value" | "module_attribute" if _axis(guard) == "number":
@@ -218,16 +217,25 @@ def _why(cause: Cause) -> str:
     return f"one graph for each of the two: {made}, and not again"
 
 
+def _why_side(guard: Guard, made: str) -> str:
+    of, base, _ = (guard.source or "").partition("._base")
+    if base:
+        return f"{of} is a view of a tensor of another shape, and each is compiled apart: {made}"
+    return f"sizes on either side of what the code was compiled for: {made}"
+
+
 def _why_size(cause: Cause, made: str) -> str:
     guard = cause.guard
     before, after = guard.expected or "", guard.actual or ""
-    if after in _APART:
+    later = [value for value in guard.values[1:] if value not in _APART]
+    if after in _APART and not later:
         return f"torch compiles a size of {after} apart: {made}"
+    after = later[0] if later else after
     if guard.dimension == 0 and before.isdecimal() and after.isdecimal() and int(after) < int(before):
         said = f"a smaller size ({after} after {before}){_after(cause)}: {made}"
-        # What a break hands on is no batch.
+        # What a break hands on, or an object holds, is no batch.
         batch = "; if it is an epoch's last batch of a DataLoader, drop_last=True leaves it out"
-        return said if " from line " in (guard.source or "") else said + batch
+        return said if re.search(r" from line |\bself\.|\.\w", guard.source or "") else said + batch
     return f"a second size of dimension {guard.dimension}{_after(cause)}: {made}"
 
 
@@ -236,10 +244,10 @@ def _after(cause: Cause) -> str:
     made = cause.decided
     if made.lines:
         return ", of which the code needs the number, so that each is compiled apart"
-    if not made.is_any:
-        return ""
-    asked = (one for one in made.asked if one.parts or (one.near and one.alone and len(one.text) <= _LONG))
-    side = next((f" for which {one.text} has the same answer" for one in asked), "")
     alone = [value for value in cause.guard.values[1:] if value in _APART]
-    apart = f" ({' and '.join(alone)} alone)" * bool(alone)
+    apart = f", and {' and '.join(alone)}, which {'are' if alone[1:] else 'is'} compiled apart" * bool(alone)
+    if not made.is_any:
+        return apart
+    asked = (one for one in made.asked if one.parts or (one.near and one.alone and "*" not in one.text))
+    side = next((f" for which {one.text} has the same answer" for one in asked), "")
     return f", after which torch takes any{side}{apart}"

@@ -15,7 +15,15 @@ from breakscope.diagnose.guard_paths import line_of_temporary, of_strides
 from breakscope.diagnose.guard_uses import Taken
 from breakscope.diagnose.handed import is_handed_on
 from breakscope.diagnose.library_advice import CALL_MOVED, package_of
-from breakscope.diagnose.origins import Origin, Size, calling, in_proportion, may_come_of, together
+from breakscope.diagnose.origins import (
+    Origin,
+    Size,
+    calling,
+    in_proportion,
+    is_wrapper,
+    may_come_of,
+    together,
+)
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.recompile_advice import (
     A_SECOND,
@@ -99,7 +107,8 @@ def linked(
     for finding in (*_groups(left, places), *_limits(made, recompiles)):
         changed[finding.fingerprint] = finding
     left = [one for one in left if one.finding.fingerprint not in changed]
-    for finding in _compiled_alone(left, sites, places):
+    alone = [*_compiled_alone(left, sites, places)]
+    for finding in (*alone, *_limits_of_alone(made, alone, sites)):
         changed[finding.fingerprint] = finding
     now = [changed.get(finding.fingerprint, finding) for finding in made]
     now = _called_from(_with_others(_never_dynamic(_told(now)), again), again, places)
@@ -908,6 +917,18 @@ def _compiled_alone(again: Sequence[_Again], sites: Sequence[Finding], places: P
             yield _follows(one.finding, site, f"{runs}. {alone} {what} is compiled as part of what calls it")
 
 
+def _limits_of_alone(
+    made: Sequence[Finding], alone: Sequence[Finding], sites: Sequence[Finding]
+) -> Iterable[Finding]:
+    """A limit of a function that only a break makes one of its own: without that break it has none."""
+    for limit in made:
+        because = next((one.caused_by for one in alone if one.location == limit.location), None)
+        site = next((site for site in sites if site.fingerprint == because), None)
+        if limit.code == "BS303" and site is not None:
+            what = limit.location.function
+            yield _follows(limit, site, f"Without that break {what} is compiled as part of what calls it")
+
+
 def _goes_on(one: _Again, guard: Guard, seen: Origin, places: Places) -> bool:
     """Whether what an object keeps differs from call to call too: a count that goes up, a list that grows."""
     if (guard.source or "").startswith("self.") and _sets_it(one, guard, places):
@@ -1026,7 +1047,7 @@ def _limits(made: Sequence[Finding], recompiles: Sequence[Finding]) -> Iterable[
             recompile
             for recompile in recompiles
             if set(recompile.counts.compile_ids) & set(limit.counts.compile_ids)
-            and recompile.location == limit.location
+            and (recompile.location == limit.location or is_wrapper(limit.location.file))
         ]
         if used:
             most = max(used, key=lambda one: one.counts.occurrences)

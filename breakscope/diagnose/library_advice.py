@@ -226,7 +226,7 @@ def _of_use(code: str, shape: Shape, theirs: Theirs) -> str | None:
         )
     if theirs.package in _ARRAYS:
         works = f"{theirs.package} works here, which Dynamo cannot trace"
-        return f"{works}: {_outside(theirs)}, and pass tensors in."
+        return f"{works}: {_outside(theirs)}, and pass in what it gives."
     if code == "BS104":
         return _logging(theirs)
     if code == "BS111" and (found := _OF_NUMPY.search(theirs.source)):
@@ -258,11 +258,15 @@ def drawn(theirs: Theirs) -> str:
     )
 
 
+_ASKS_RATE = re.compile(r"(layer_?drop|drop_path)\w* (>|!=) 0")
+
+
 def _dropped(theirs: Theirs) -> str:
     """Layers that are skipped at random cannot be in one graph; most models draw even where the rate is 0."""
     rate = f"{theirs.drop.removeprefix('self.')}{_of_class(theirs)}" if theirs.drop else "the rate"
     one_by_one = "compile the layers one by one (layer.compile()) and leave the loop in Python"
-    if theirs.drop and theirs.drop.rpartition(".")[2] in str(theirs.settings):
+    asked = str(theirs.settings)
+    if theirs.drop and (theirs.drop.rpartition(".")[2] in asked or _ASKS_RATE.search(asked)):
         return f"Set {rate} to 0 before the first call, or {one_by_one}."
     training = "" if "training" not in str(theirs.settings) else " eval() does not come here."
     return (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -16,7 +16,7 @@ from breakscope.diagnose.collect import Collected, Event, FrameRef
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.records import RawFrame, unresumed
 from breakscope.diagnose.uses import uses
-from breakscope.report.model import Guard
+from breakscope.report.model import Guard, Location
 from breakscope.report.owners import owner_of
 
 _TOKENS = re.compile(r"(?i)\bids\b|_ids|tok|(?<!pixel_)mask|text|prompt|sentence")
@@ -369,6 +369,29 @@ def _equal(
         for dimension, (old, new) in enumerate(zip(held["shape"], now["shape"], strict=True)):
             if old == own["shape"][size.dimension] and new != size.new:
                 yield f"dimension {dimension} of {names.of(path)[0]}"
+
+
+def defined(found: Collected, frame: FrameRef, compiles: Iterable[str | None], places: Places) -> Location:
+    """Where the function of a frame begins; of torch's wrapper (``torch.no_grad()``) what that calls.
+
+    Args:
+        compiles: those of the frame. Where they are of several functions, the wrapper's own place is given.
+    """
+    if is_wrapper(frame.file):
+        asked = set(compiles)
+        calls = [one for one in found.signatures if one["cid"] in asked and one.get("entry")]
+        entries = {tuple(one["entry"][key] for key in ("file", "line", "name", "module")) for one in calls}
+        if len(entries) == 1 and not any(one.get("within") for one in calls):
+            file, line, name, is_module = entries.pop()
+            if file is not None:
+                name = f"{name}.forward" if is_module else name
+                return places.definition(file, line or 1, name.rpartition(".")[2], name)
+    return places.definition(frame.file, frame.line, frame.name, frame.qualname)
+
+
+def is_wrapper(file: str) -> bool:
+    """Whether a file holds torch's ``def inner(*args, **kwargs)`` around what is compiled."""
+    return file.endswith("external_utils.py")
 
 
 def _first(found: Collected, call: Event) -> Event:

@@ -267,8 +267,8 @@ def _of_no_size(guard: Guard, origin: Origin, does: Taken) -> str | None:
     if (guard.source or "").startswith("self.") and not follows:
         return (
             f"{guard.source} came with another size than before ({_seen(guard)} were seen): it was set anew"
-            " between the calls, or is another object's. That is one version more, once, and after the second"
-            f" size torch makes it dynamic. To save that compile, {_BY_REMEDY}"
+            " between the calls, or is another object's. That is one version more of each graph that takes"
+            f" it, and after the second size torch makes it dynamic. To save that compile, {_BY_REMEDY}"
         )
     if origin.sizes and not follows and (told := _by_source(origin)):
         return (
@@ -1047,16 +1047,16 @@ def _always_constant(guard: Guard, does: Taken) -> str | None:
         return f"pass {name} as an argument: the default of a function made anew is a constant of the code"
     if _GLOBAL.search(guard.expression):
         of_global = "an int that is read from a global or a class is a constant of the code"
+        if does.needs:
+            return (
+                f"keep {name} in the caller, and pass in what follows of it, a bool for a branch:"
+                f" {does.needs} asks for it, and {of_global}"
+            )
         if does.counted:
             return (
                 f"call in the caller what counts {name} ({does.counted}), or hold the count in a tensor, and"
                 " calculate with tensors what follows of it (no alpha=, which takes a number):"
                 f" {of_global}"
-            )
-        if does.needs:
-            return (
-                f"keep {name} in the caller, and pass in what follows of it, a bool for a branch:"
-                f" {does.needs} asks for it, and {of_global}"
             )
         return f"pass {name} as an argument, or hold it in a tensor: {of_global}"
     return None
@@ -1478,7 +1478,7 @@ def _filled(guard: Guard, does: Taken) -> str | None:
         return (
             f"calls pass other arguments by {'name' if by_name else 'place'} ({_seen(guard)} in"
             f" {guard.source}): a version for each way to call it is normal, made once. To save one, call it"
-            " in one way"
+            " in one way, with the same value where it is no tensor"
         )
     is_own = (
         guard.cause == "container"

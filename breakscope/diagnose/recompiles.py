@@ -17,7 +17,7 @@ from breakscope.diagnose.guard_paths import of_strides, placeless
 from breakscope.diagnose.guard_uses import Taken, taken
 from breakscope.diagnose.guards import GuardFailure
 from breakscope.diagnose.library_advice import package_of
-from breakscope.diagnose.origins import Origin, mode_of, origin
+from breakscope.diagnose.origins import Origin, defined, is_wrapper, mode_of, origin
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.recompile_advice import advice, asks_for_several, of_kept_state
 from breakscope.diagnose.records import RawFrame
@@ -175,17 +175,21 @@ class _Versions:
                 self._made_for[failure.compile_id, *_about(guard)] = guard.expected
                 self._made_for.setdefault((made, *_about(guard)), guard.actual)
         lacks = failed[0][1]
+        about = _about(lacks)
+        if lacks.cause == "symbolic_shape":  # a version for any size but 0 and 1, which have their own
+            about = ("size", *about[1:])
 
         def fits(one: tuple[GuardFailure, Guard]) -> bool:
             failure, guard = one
             if lacks.cause == "size" and guard.cause == "type":
                 return False  # a version for another class serves no size of this one
-            made_for = self._made_for.get((failure.compile_id, *_about(lacks)))
+            made_for = self._made_for.get((failure.compile_id, *about))
             # Of an object that was None only the type is told.
             same = made_for == lacks.actual or (lacks.expected == "None" and lacks.actual in _TYPES)
-            return made_for not in (None, lacks.expected) and same and _about(guard) != _about(lacks)
+            return made_for not in (None, lacks.expected) and same and _about(guard) != about
 
-        if lacks.cause not in _CHOOSING or lacks.actual is None:
+        is_apart = lacks.cause == "symbolic_shape" and lacks.actual in ("0", "1")
+        if not (lacks.cause in _CHOOSING or is_apart) or lacks.actual is None:
             return failed
         return sorted(failed, key=lambda one: not fits(one))
 
@@ -241,7 +245,8 @@ def findings(found: Collected, causes_found: list[Cause], places: Places) -> lis
 def _finding(found: Collected, cause: Cause, places: Places, why_expected: str | None) -> Finding:
     code = catalog.cause_code(cause.guard.cause)
     frame = cause.frame
-    location = places.definition(frame.file, frame.line, frame.name, frame.qualname)
+    compiles = [cause.failure.compile_id, *(one.compile_id for one in cause.recompiles)]
+    location = defined(found, frame, compiles, places)
     raw = (RawFrame(f.file, f.line, f.function, f.source) for f in cause.failure.user_stack)
     stack = places.stack(raw)
     about = f"{placeless(str(cause.guard.source))} {cause.guard.dimension}{' set anew' * cause.anew}"
@@ -269,7 +274,7 @@ def _finding(found: Collected, cause: Cause, places: Places, why_expected: str |
             compile_ids=tuple(dict.fromkeys(r.compile_id for r in cause.recompiles if r.compile_id)),
         ),
         called_from=places.caller(location, stack),
-        guard=cause.guard,
+        guard=replace(cause.guard, source=cause.guard.source and _named(cause.guard.source, cause, seen)),
         advice=_DIVIDES.format(rate=cause.guard.source) if divides else _advice(cause, seen, does),
         effect="ended" if raised else None,
         first_step=min(steps, default=None),
@@ -346,7 +351,7 @@ def _advice(cause: Cause, seen: Origin | None, does: Taken) -> str:
     if does.recurs and cause.guard.cause in _OF_STRUCTURE:
         said = _STRUCTURE.format(re.split(r"[.\[]", cause.guard.source or "")[0])
     said = said or advice(cause.guard, seen, times, does, side=_side(cause))
-    if _is_wrapper(cause.frame.file):
+    if is_wrapper(cause.frame.file):
         if seen is not None and seen.other != seen.entry:
             said = _WRAPPED.format(f"{seen.other} and {seen.entry}")
         elif (cause.guard.cause, cause.guard.source) == ("type", "self"):
@@ -376,7 +381,7 @@ def _parameter(given: re.Match[str], parameters: Sequence[str]) -> str:
 
 def _named(said: str, cause: Cause, seen: Origin | None) -> str:
     """What is said, with the names of arguments in place of where a wrapper has them."""
-    parameters = seen.parameters if seen is not None and _is_wrapper(cause.frame.file) else ()
+    parameters = seen.parameters if seen is not None and is_wrapper(cause.frame.file) else ()
     return _GIVEN.sub(lambda given: _parameter(given, parameters) or given[0], said)
 
 
@@ -490,15 +495,11 @@ def _of_wrapped(cause: Cause, seen: Origin | None) -> tuple[Guard, tuple[str, in
     ``torch.compile`` of a function under ``torch.no_grad()`` compiles ``def inner(*args, **kwargs)``.
     """
     given = _GIVEN.match(cause.guard.source or "")
-    if given is None or seen is None or seen.called is None or not _is_wrapper(cause.frame.file):
+    if given is None or seen is None or seen.called is None or not is_wrapper(cause.frame.file):
         return None
     name = _parameter(given, seen.parameters)
     source = f"{name}{(cause.guard.source or '')[given.end() :]}"
     return (replace(cause.guard, source=source), seen.called) if name else None
-
-
-def _is_wrapper(file: str) -> bool:
-    return file.endswith("external_utils.py")
 
 
 def limits(found: Collected, causes_found: list[Cause], places: Places) -> list[Finding]:
@@ -543,6 +544,8 @@ def _limit(
         if any(_code(r.frame) in codes for r in (*cause.recompiles, *cause.refused) if r.frame is not None)
         and _defined(cause.frame, places) == location
     ]
+    compiles = [one.compile_id for cause in used for one in cause.recompiles]
+    shown = defined(found, group[0].frame, compiles, places)
     calls = [reached.calls for reached in group if reached.calls is not None]
     steps = [reached.step for reached in group if reached.step is not None]
     return Finding(
@@ -554,7 +557,7 @@ def _limit(
         reason=next((reached.why for reached in group if reached.why), entry.title),
         explanation=entry.why,
         hints=(),
-        location=location,
+        location=shown,
         stack=(),
         counts=Counts(
             occurrences=len(group),
@@ -563,7 +566,7 @@ def _limit(
         ),
         guards=tuple(cause.guard for cause in used),
         advice=_limit_advice(found, used, places),
-        calls_of=location.function if calls else None,
+        calls_of=shown.function if calls else None,
         first_step=min(steps, default=None),
         last_step=max(steps, default=None),
     )
@@ -573,6 +576,8 @@ def _limit_advice(found: Collected, used: list[Cause], places: Places) -> str:
     """What to do about the guard that used up most of the limit, or about all where none did."""
     if not used:
         return catalog.entry("BS303").fix
+    # The call that came too many compiled nothing, and what failed at it has no finding.
+    used = [cause for cause in used if cause.recompiles] or used
     used = sorted(used, key=_versions_for, reverse=True)
     if _versions_for(used[0]) * 2 <= sum(map(_versions_for, used)) and len(used) > _FEW:
         named = ", ".join(f"{_about_guard(cause.guard)} ({_versions_for(cause)})" for cause in used[:_NAMED])
@@ -590,12 +595,12 @@ def _limit_advice(found: Collected, used: list[Cause], places: Places) -> str:
     return f"{text}.{others} A higher torch._dynamo.config.recompile_limit helps where the versions are few."
 
 
-_FEW = 2  # guards of which one is told alone
+_FEW = 1  # guards of which one is told alone
 _NAMED = 4
 
 
 def _versions_for(cause: Cause) -> int:
-    return len(cause.recompiles) + len(cause.refused)
+    return len(cause.recompiles) or len(cause.refused)
 
 
 def _about_guard(guard: Guard) -> str:

@@ -147,7 +147,7 @@ def test_a_compile_of_layers_that_are_alike_is_told_sooner_and_says_what_it_hold
     assert (finding.code, finding.location.line) == ("BS403", 6)
     assert finding.reason == (
         "6 of the run's 10 s went into compiling it; it holds 12 alike Block in blocks: compiled by itself, one "
-        "serves all (breakscope remedy measures it)"
+        "serves all that are called alike (breakscope remedy measures it)"
     )
     assert run.findings([slow], lasted=10.0) == []
     assert run.findings([slow, call], lasted=15.0) == []

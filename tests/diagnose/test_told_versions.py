@@ -1,0 +1,175 @@
+"""Of several versions that did not fit, the guard of the one that should have is told; and what a version is for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from warm_scanning import WarmScans, coded
+
+from breakscope.report.model import Report
+
+pytestmark = pytest.mark.torch
+Scan = Callable[..., Report]
+
+
+@pytest.fixture
+def scan(warm: WarmScans, tmp_path: Path) -> Scan:
+    return lambda source, *options: warm.scan(tmp_path, source, *options)
+
+
+def test_the_version_that_was_used_last_is_not_the_one_that_should_have_fitted(scan: Scan) -> None:
+    """Torch tells of it first: an old one that serves a batch of 1, where the flag is what is new."""
+    report = scan("""
+        import torch
+
+        @torch.compile(backend="eager")
+        def f(x, several):
+            y = x.relu() * 2
+            return y[:, 1:] if several else y[:, :1]
+        for size, several in ((1, True), (2, True), (1, True), (4, False), (5, False)):
+            f(torch.randn(size, 4), several)
+    """)
+    assert [(one.guard.expected, one.guard.actual) for one in coded(report, "BS208") if one.guard] == [
+        ("True", "False")
+    ]
+    assert [one.guard.values for one in coded(report, "BS201") if one.guard] == [("1", "2")]
+
+
+def test_a_size_of_one_is_told_of_the_version_that_serves_it(scan: Scan) -> None:
+    report = scan("""
+        import torch
+
+        @torch.compile(backend="eager")
+        def f(x):
+            return x * 2
+        for rows, columns in ((2, 4), (1, 4), (2, 5), (1, 5)):
+            f(torch.ones(rows, columns))
+    """)
+    made = {
+        one.guard.dimension: one.counts.occurrences for one in coded(report, "BS201") if one.guard is not None
+    }
+    assert made == {0: 1, 1: 2}
+    assert not coded(report, "BS214")
+
+
+def test_what_is_under_torchs_wrapper_is_told_by_its_own_name(scan: Scan) -> None:
+    report = scan("""
+        import torch
+
+        @torch.no_grad()
+        def sample(x, t):
+            noise = torch.randn_like(x) if t > 0 else 0.0
+            return x * 0.9 + noise
+
+        step = torch.compile(sample, backend="eager")
+        for t in reversed(range(6)):
+            step(torch.ones(4, 3), t)
+    """)
+    found = coded(report, "BS207")
+    assert found
+    for one in found:
+        assert one.location.function == "sample"
+        assert one.location.line == 5
+        assert one.guard is not None
+        assert one.guard.source == "t"
+    assert "after which torch takes any: compiled 2 times more" not in str([one.expected for one in found])
+
+
+def test_a_variable_may_be_called_as_torch_calls_the_locals(scan: Scan) -> None:
+    report = scan("""
+        import torch
+        import numpy as np
+
+        @torch.compile(backend="eager")
+        def f(x):
+            B, L, H = x.shape
+            x = x * 2
+            torch._dynamo.graph_break()
+            u = np.ceil(np.log(L)).astype("int").item()
+            return x[:, :u]
+        for length in (24, 13, 24, 13):
+            f(torch.randn(2, length, 3))
+    """)
+    (found,) = coded(report, "BS207")
+    assert "Numpy takes L (np.log (line 10)) as a constant" in str(found.advice)
+
+
+def test_a_limit_of_what_a_break_makes_a_frame_of_its_own_goes_with_the_break(scan: Scan) -> None:
+    report = scan("""
+        import torch
+
+        def conv(f):
+            print(end="")
+            return f * 2
+
+        class Net(torch.nn.Module):
+            def forward(self, x):
+                for at in range(3):
+                    x = conv(x) + conv(x.transpose(1, 2)).transpose(1, 2) + conv(x[:, :, : 2 + at]).mean()
+                return x
+
+        net = torch.compile(Net(), backend="eager")
+        for size in (4, 3):
+            net(torch.randn(size, 24, 6, requires_grad=True))
+        with torch.no_grad():
+            for size in (4, 3):
+                net(torch.randn(size, 24, 6))
+    """)
+    limits = coded(report, "BS303")
+    assert limits
+    site = coded(report, "BS104")[0]
+    for limit in limits:
+        assert limit.caused_by == site.fingerprint
+        assert "is compiled as part of what calls it" in str(limit.advice)
+
+
+def test_each_reason_why_dynamic_does_not_help_is_told(scan: Scan) -> None:
+    report = scan("""
+        import torch
+        from torch import nn
+
+        class Block(nn.Module):
+            def forward(self, x):
+                return torch.relu(x) * 2
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.blocks = nn.ModuleList([Block(), Block()])
+                self.conv, self.line = nn.Conv1d(3, 8, 3), nn.Linear(4, 8)
+            def forecast(self, x):
+                for at, block in enumerate(self.blocks):
+                    x = block(x if at == 0 else x.transpose(1, 2))
+                    if x.sum() > 1e9:
+                        print("big")
+                return x
+            def forward(self, x, mark):
+                x = self.conv(x.transpose(1, 2)).transpose(1, 2) + self.line(mark)[:, 2:]
+                return self.forecast(x)[:, -2:]
+
+        net = torch.compile(Net(), backend="eager")
+        for size in (4, 4, 3):
+            net(torch.randn(size, 24, 3), torch.randn(size, 24, 4))
+    """)
+    text = " ".join(str(one.advice) for one in coded(report, "BS201"))
+    assert "dimension 2 of mark was as large at the first call" in text
+    assert "x.size(0) < 16) asks for it, each side is compiled apart" in text
+    assert "2 functions are compiled again for it, 3 times in all" in text
+
+
+def test_a_view_of_a_tensor_of_another_shape_is_told_as_that(scan: Scan) -> None:
+    report = scan("""
+        import torch
+
+        @torch.compile(backend="eager")
+        def f(q):
+            return q.transpose(1, 2).softmax(-1)
+        for length in (24, 13):
+            f(torch.randn(4, length, 16).view(4, length, 2, 8))
+        for length in (24, 13, 12):
+            f(torch.randn(4 * length, 16).view(4, length, 2, 8))
+    """)
+    (found,) = coded(report, "BS214")
+    assert str(found.expected).startswith("q is a view of a tensor of another shape")
