@@ -198,7 +198,8 @@ def _of_site(
         if "torch.compiler.disable" in whole and site.theirs is not None:
             return f"{whole}."  # what runs eagerly is said
         is_said = re.search(
-            r"compile (the loop's|its) body|in place of the loop|torch\.compiler\.disable on the function",
+            r"compile (the loop's body|its body|what it calls)|in place of the loop|"
+            r"torch\.compiler\.disable on the function",
             whole,
         )
         # A loop that only sets what torch keeps of a tensor, or does Python's own work, has no such body.
@@ -331,15 +332,7 @@ def _of_seen(code: str, site: Site) -> str | None:
         name, line = site.seen.arrayed
         return break_words.ARRAYED.format(name=name, line=line)
     if code in ("BS101", "BS102") and site.seen.numpy is not None and site.shape != "list":
-        name, kind = site.seen.numpy
-        read = re.fullmatch(rf"(float|int)\({re.escape(name)}\)", site.expression)
-        if kind in ("array", "") and read and site.shape == "arithmetic":
-            return break_words.OF_ARRAY.format(name=name, read=read[1])
-        return (
-            break_words.FROM_NUMPY
-            if kind in ("array", "")
-            else break_words.NUMBER.format(name=name, kind=kind)
-        )
+        return _of_numpy(site, *site.seen.numpy)
     if code == "BS102" and site.shape in ("size", "slice") and site.seen.kept:
         return break_words.KEPT_NUMBER.format(kept=site.seen.kept)
     if code == "BS102" and site.shape in ("pick", "index") and site.seen.picked is not None:
@@ -360,6 +353,18 @@ def _of_seen(code: str, site: Site) -> str | None:
     if code == "BS105" and not site.on_arrays:
         return _of_cells(site) if site.shape == "written" else _of_positions(site)
     return None
+
+
+def _of_numpy(site: Site, name: str, kind: str) -> str:
+    """What to do about a value that was numpy's: ``array``, the name of a number's type, or not known."""
+    if site.seen.read:
+        return break_words.READ_BY_NUMPY.format(name=name, line=site.seen.read)
+    read = re.fullmatch(rf"(float|int)\({re.escape(name)}\)", site.expression)
+    if kind in ("array", "") and read and site.shape == "arithmetic":
+        return break_words.OF_ARRAY.format(name=name, read=read[1])
+    if kind in ("array", ""):
+        return break_words.FROM_NUMPY
+    return break_words.NUMBER.format(name=name, kind=kind)
 
 
 def _of_cells(site: Site) -> str | None:

@@ -486,6 +486,11 @@ FROM_NUMPY = (
     " [n // 2 for n in x.shape] in place of np.array(x.shape) // 2; else leave this to the caller, on arrays"
     " (or put torch.compiler.disable on the function), or write it with torch operations."
 )
+READ_BY_NUMPY = (
+    "`{name}` is made of a tensor's data, which line {line} reads by .numpy(), so no graph holds what Python"
+    " does by it: leave this function to Python, and compile what it calls; or keep that a tensor, and do"
+    " with torch operations what needs it."
+)
 BY_HAND = (
     "This is a checkpoint written by hand, which runs a part again in backward():"
     " torch.utils.checkpoint.checkpoint(function, *inputs, use_reentrant=False), which Dynamo traces, does"

@@ -9,7 +9,15 @@ from itertools import pairwise, takewhile
 from typing import Literal, TypeGuard
 
 from breakscope.diagnose import begins, checks, kinds, loops, restated, uses
-from breakscope.diagnose.becomes import ends_of, is_array, is_mask_made, is_tensor, values_of
+from breakscope.diagnose.becomes import (
+    defined,
+    ends_of,
+    is_array,
+    is_mask_made,
+    is_tensor,
+    outside_of,
+    values_of,
+)
 from breakscope.diagnose.site_use import Seen, Use
 from breakscope.diagnose.statements import asked_mask, head_of, own_loops
 from breakscope.project.sources import Position, Sources
@@ -629,6 +637,7 @@ def seen(sources: Sources, file: str, position: Position | None, use: Use) -> Se
         fewer=None if mask is None or of is None else max(of - mask, 0),
         is_flat=mask == 1,
         numpy=kinds.numpy_in(around[-1], around),
+        read=_read_by_numpy(around[-1], around),
         kept=kinds.single_kept(around[-1], around),
         picked=_picked(around, use),
         is_hook=_is_hook(around),
@@ -640,6 +649,29 @@ def seen(sources: Sources, file: str, position: Position | None, use: Use) -> Se
         arrayed=_arrayed(around),
         loop_breaks=_has_loop_that_breaks(around),
     )
+
+
+_FAR = 6  # values that lead to a value
+
+
+def _read_by_numpy(node: ast.AST, around: Sequence[ast.AST], depth: int = 0) -> int:
+    """The line on which ``.numpy()`` reads what an expression is made of out of a tensor; else 0."""
+    for part in walk(node) if depth < _FAR else ():
+        match part:
+            case ast.Call(ast.Attribute(attr="numpy"), []):
+                return part.lineno
+            case ast.Call() if (function := defined(part, around)) is not None:
+                way = [*outside_of(function, around), function]
+                values = [
+                    (one.value, way) for one in walk(function) if isinstance(one, ast.Return) and one.value
+                ]
+            case ast.Name(name, ast.Load()):
+                values = [(value, [*around]) for value in values_of(name, around)]
+            case _:
+                continue
+        if line := next(filter(None, (_read_by_numpy(*value, depth + 1) for value in values)), 0):
+            return line
+    return 0
 
 
 def _has_loop_that_breaks(around: Sequence[ast.AST]) -> bool:

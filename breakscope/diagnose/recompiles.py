@@ -55,17 +55,21 @@ class Cause:
         return self.decides(self.guard)
 
 
-def _is_set_anew(frame: FrameRef, guard: Guard, places: Places) -> bool:
-    """Whether a function has given an argument's name another value when it goes on behind a break."""
-    if guard.cause not in ("size", "symbolic_shape"):
-        return False
+def _set_anew(frame: FrameRef, guard: Guard, places: Places) -> int:
+    """The line on which a function gave an argument's name another value before a break; else 0."""
     function = uses.function(places.sources.around_line(frame.file, frame.line))
     if function is None or guard.source not in uses.parameters(function):
-        return False
-    return any(
-        isinstance(node, ast.Assign) and node.lineno <= frame.line and guard.source in uses.targets(node)
+        return 0
+    lines = [
+        node.lineno
         for node in ast.walk(function)
-    )
+        if isinstance(node, ast.Assign) and node.lineno <= frame.line and guard.source in uses.targets(node)
+    ]
+    return max(lines, default=0)
+
+
+_SIZES = ("size", "symbolic_shape")
+_KINDS = ("dtype", "rank", "requires_grad", "type")
 
 
 def causes(found: Collected, places: Places) -> tuple[list[Cause], list[Recompile]]:
@@ -87,7 +91,7 @@ def causes(found: Collected, places: Places) -> tuple[list[Cause], list[Recompil
         name = _code_name(item.frame)
         failed = _by_new_size(found, item, versions.nearest(_read(item, name), item.compile_id), places)
         failure, guard = failed[0]
-        anew = item.frame.resumed and _is_set_anew(item.frame, guard, places)
+        anew = item.frame.resumed and guard.cause in _SIZES and _set_anew(item.frame, guard, places) > 0
         key = (_defined(item.frame, places), *guards.finding_key(guard, item.frame.name), anew)
         cause = grouped.get(key)
         if cause is None:
@@ -476,6 +480,8 @@ def what_it_does(cause: Cause, places: Places, seen: Origin | None = None) -> Ta
     guard, at_work = (cause.guard, at_work) if inner is None else (inner[0], [inner[1], *at_work[1:]])
     does = taken(places.sources, guard, at_work, cause.eager)
     does = does.known(cause.decided, places.sources, at_work[0][0])
+    if cause.frame.resumed and cause.guard.cause in _KINDS and not does.made:
+        does = replace(does, made=_set_anew(cause.frame, cause.guard, places))
     alike = seen.alike if seen is not None and seen.direct and cause.guard.cause == "size" else ()
     for name, dimension in alike:
         is_own = (name, dimension) == (cause.guard.source, cause.guard.dimension)
