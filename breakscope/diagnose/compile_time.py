@@ -183,7 +183,7 @@ def _first_of_all(events: Sequence[Event], then: str) -> str:
     if later > whole / 2:
         return (
             f"See to its recompiles first: {len(again)} of its {len(events)} compiles are such, and took"
-            f" {later:,.0f} of {whole:,.0f} s. {then}"
+            f" {later:,.0f} of {whole:,.0f} s; breakscope remedy tries what saves them. {then}"
         )
     pieces = {(event.get("cid") or "").partition("/")[0] for event in events}
     if len(pieces) > 1:

@@ -221,6 +221,8 @@ def _why_side(guard: Guard, made: str) -> str:
     of, base, _ = (guard.source or "").partition("._base")
     if base:
         return f"{of} is a view of a tensor of another shape, and each is compiled apart: {made}"
+    if guard.dimension is not None and guard.actual in _APART:
+        return f"torch compiles a size of {guard.actual} apart: {made}"
     return f"sizes on either side of what the code was compiled for: {made}"
 
 

@@ -837,10 +837,8 @@ def test_a_view_that_a_break_hands_on_is_no_argument(scan: Scan) -> None:
                 mu, lv = self.e(x).chunk(2, -1)
                 z = mu + torch.randn(1, *mu.shape) * lv.exp() if self.training else mu.unsqueeze(0)
                 rec = self.d(z)
-                kl = lv.exp().mean()
-                if kl.item() > 100:
-                    print("large")
-                return (rec - x.expand_as(rec)).mean() + kl
+                print(end="")
+                return (rec - x.expand_as(rec)).mean() + lv.exp().mean()
 
         net = torch.compile(Net(), backend="eager")
         for size in (16, 7):

@@ -174,3 +174,73 @@ def test_a_view_of_a_tensor_of_another_shape_is_told_as_that(scan: Scan) -> None
     """)
     (found,) = coded(report, "BS214")
     assert str(found.expected).startswith("q is a view of a tensor of another shape")
+
+
+def test_sizes_of_one_and_others_are_told_apart_in_what_is_expected(scan: Scan) -> None:
+    report = scan("""
+        import torch
+
+        class Schedule:
+            def set(self, n):
+                self.times = torch.arange(n) * 1.0
+        schedule = Schedule()
+
+        @torch.compile(backend="eager")
+        def f(x):
+            return x * 2
+
+        @torch.compile(backend="eager")
+        def g(x, schedule):
+            return x * schedule.times.sum()
+        for size in (8, 8, 5, 1, 8, 8, 8, 8, 8, 8, 8):
+            f(torch.ones(size))
+        for number in (5, 4):
+            schedule.set(number)
+            g(torch.ones(3), schedule)
+    """)
+    said = {one.location.function: str(one.expected) for one in coded(report, "BS201")}
+    assert said["f"].startswith("a smaller size (5 after 8), after which torch takes any: compiled once")
+    (single,) = coded(report, "BS214")
+    assert single.expected == "torch compiles a size of 1 apart: compiled once more"
+    assert said["g"] == "a smaller size (4 after 5), after which torch takes any: compiled once more"
+
+
+def test_an_array_of_a_tensors_data_is_told_by_the_line_that_reads_it(scan: Scan) -> None:
+    report = scan("""
+        import torch
+
+        def periods(x):
+            top = torch.topk(x.abs().mean(0).mean(-1), 2)[1].detach().cpu().numpy()
+            return x.shape[1] // (top + 1)
+
+        @torch.compile(backend="eager")
+        def f(x):
+            per = periods(x)
+            for at in range(2):
+                p = per[at]
+                if x.shape[1] % p != 0:
+                    x = x + 1
+            return x
+        f(torch.randn(4, 24, 3))
+    """)
+    found = [
+        one for one in report.findings if "made of a tensor's data, which line 5 reads" in str(one.advice)
+    ]
+    assert found
+
+
+def test_a_name_that_is_given_another_kind_before_a_break_is_handed_on_by_it(scan: Scan) -> None:
+    report = scan("""
+        import torch
+
+        @torch.compile(backend="eager")
+        def f(p, labels, pad):
+            if pad:
+                labels = torch.cat([labels, -torch.ones(labels.shape[0], 1)], 1)
+            print(end="")
+            return p * (labels == 1).float().sum()
+        for pad in (True, False):
+            f(torch.randn(2, 4), torch.randint(0, 2, (2, 3)), pad)
+    """)
+    (found,) = coded(report, "BS203")
+    assert "labels is made here (line 7), and a graph break hands it on" in str(found.advice)
