@@ -23,7 +23,7 @@ from breakscope.report.model import Guard
 from breakscope.report.owners import owner_of
 
 # A number is wanted where torch calls this; a comparison calls another one, and holds for all other sizes.
-_WANTS_NUMBER = "guard_int"
+_WANTS_NUMBER = {"guard_int", "guard_float"}
 _LONGEST = 400  # what is asked of many sizes at once is told to nobody
 _COMPARES = {"Eq": "==", "Ne": "!="}
 _CALCULATES = {"Mod": "%", "PythonMod": "%", "FloorDiv": "//", "CleanDiv": "//"}
@@ -43,13 +43,13 @@ def read(metadata: Mapping[str, Any], files: Mapping[int, str]) -> tuple[str, di
     if (fixed := metadata.get("symbolic_shape_specialization")) is not None:
         return "constant", {
             "sources": [*map(str, fixed["sources"])],
-            "wanted": _WANTS_NUMBER in _called(fixed),
+            "wanted": not _WANTS_NUMBER.isdisjoint(_called(fixed)),
             "value": str(fixed["value"]),
             "stack": _stack(fixed, files),
         }
     if (asked := metadata.get("guard_added_fast")) is not None:
         expression = str(asked["expr"])
-        if len(expression) <= _LONGEST and _WANTS_NUMBER not in _called(asked):
+        if len(expression) <= _LONGEST and _WANTS_NUMBER.isdisjoint(_called(asked)):
             return "asked", {"expression": expression, "stack": _stack(asked, files)}
     return None
 

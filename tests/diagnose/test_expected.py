@@ -150,6 +150,19 @@ def test_what_torch_does_with_a_third_size_is_told_as_it_decided(
     )
 
 
+def test_a_float_that_an_operation_takes_as_a_number_is_no_symbol(scan: Scan) -> None:
+    report = scan("""
+        import torch
+        @torch.compile
+        def f(x, p):
+            return torch.nn.functional.dropout(x, p, True)
+        for p in [0.6] + [0.7] * 8:
+            f(torch.ones(8), p)
+    """)
+    (finding,) = coded(report, "BS207")
+    assert "of which the code needs the number, so that each is compiled apart" in str(finding.expected)
+
+
 def test_each_mode_has_its_own_sizes(scan: Scan) -> None:
     report = scan("""
         import torch
