@@ -26,7 +26,14 @@ from breakscope.report.owners import owner_of
 _WANTS_NUMBER = {"guard_int", "guard_float"}
 _LONGEST = 400  # what is asked of many sizes at once is told to nobody
 _COMPARES = {"Eq": "==", "Ne": "!="}
-_CALCULATES = {"Mod": "%", "PythonMod": "%", "FloorDiv": "//", "CleanDiv": "//"}
+_CALCULATES = {
+    "IntTrueDiv": "/",
+    "FloatTrueDiv": "/",
+    "Mod": "%",
+    "PythonMod": "%",
+    "FloorDiv": "//",
+    "CleanDiv": "//",
+}
 
 Event = Mapping[str, Any]
 DECISIONS = ("create_symbol", "symbolic_shape_specialization", "guard_added_fast")
@@ -49,8 +56,9 @@ def read(metadata: Mapping[str, Any], files: Mapping[int, str]) -> tuple[str, di
         }
     if (asked := metadata.get("guard_added_fast")) is not None:
         expression = str(asked["expr"])
-        if len(expression) <= _LONGEST and _WANTS_NUMBER.isdisjoint(_called(asked)):
-            return "asked", {"expression": expression, "stack": _stack(asked, files)}
+        if len(expression) <= _LONGEST:
+            wanted = not _WANTS_NUMBER.isdisjoint(_called(asked))
+            return "asked", {"expression": expression, "wanted": wanted, "stack": _stack(asked, files)}
     return None
 
 
@@ -93,7 +101,7 @@ class Decided:
     Attributes:
         lines: (file, line, function of torch's that it calls, or empty) that needed it as a plain number, so
             that each value is another graph.
-        is_any: whether the code serves any value: it was symbolic, and no line needed a number.
+        is_any: whether the code serves any value: it was symbolic, and no line made a constant of it.
         asked: what the graph's code asked of it.
     """
 
@@ -128,14 +136,27 @@ def decided(
         fixed = [
             one for one in own if one["t"] == "constant" and (one["wanted"] or _line(one["stack"]) in each)
         ]
-        symbolic |= bool(own) and not fixed
+        symbols = {one["symbol"] for one in own if one["t"] == "symbolic"}
+        fixed += [one for one in told if _needs_what_is_made(one, symbols, came, least)]
+        symbolic |= bool(own) and not any(one["t"] == "constant" for one in own)
         lines |= dict.fromkeys(
             (*place, _function(one["stack"])) for one in fixed if (place := _line(one["stack"])) is not None
         )
-        symbols = {one["symbol"] for one in own if one["t"] == "symbolic"}
         asked |= dict.fromkeys(_asked(told, symbols, function, came, before, least))
         before = None  # of the first compile alone
     return Decided(tuple(lines), symbolic and not lines, tuple(asked))
+
+
+def _needs_what_is_made(one: Event, symbols: set[str], came: Sequence[int], least: int) -> bool:
+    """Whether the number of what is made of a size is needed, which no other size makes: ``int(n / 16)``."""
+    if one["t"] != "asked" or not one.get("wanted"):
+        return False
+    asked, names = _spoken(one["expression"]), _names_in(one["expression"])
+    if asked is None or len(names) != 1 or not names <= symbols:
+        return False
+    (name,) = names
+    values = {*came, *_like(came, least)}
+    return sum(_answer(asked, {name: value}) is True for value in values) == 1
 
 
 def _made_constant_each_time(
@@ -179,7 +200,7 @@ def _asked(
     names = {one["symbol"]: _words(one["sources"][0], function) for one in made}
     earlier = dict.fromkeys(symbols, before) if before is not None else {}
     for one in told:
-        tree = _spoken(one["expression"]) if one["t"] == "asked" else None
+        tree = _spoken(one["expression"]) if one["t"] == "asked" and not one.get("wanted") else None
         used = _names_in(one["expression"]) if tree is not None else frozenset()
         if tree is None or not used & symbols or _always(one["expression"], any_size):
             continue
@@ -223,6 +244,7 @@ _OPERATORS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Mult: operator.mul,
     ast.Mod: operator.mod,
     ast.FloorDiv: operator.floordiv,
+    ast.Div: operator.truediv,
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Lt: operator.lt,
@@ -254,7 +276,7 @@ def _answer(asked: ast.expr, values: Mapping[str, int]) -> bool | None:
 def _value(node: ast.expr, values: Mapping[str, int]) -> Any:
     """An expression's value. Raises KeyError where it is more than arithmetic."""
     match node:
-        case ast.Constant(int(number)):
+        case ast.Constant(int(number) | float(number)):
             return number
         case ast.Name(name):
             return values[name]

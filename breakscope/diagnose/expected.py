@@ -26,6 +26,8 @@ Axis = Literal["mode", "number", "once"]
 Key = tuple[str, str | None, int | None]
 
 _SETTLED = 5  # steps without another recompile of it, after which what came once is taken to have come once
+# ``x.size(0) / 16 == 2.5``: what only one value answers, where each version asks for its own.
+_VERY_ONE = re.compile(r"^[^%]* == -?\d+(\.\d+)?$")
 _GLOBAL_MODE = re.compile(r"grad_mode|autocast\b.*|autocast_\w+")
 _GRADIENT_KEYS = re.compile(
     r"with(?:out)? (?:Autograd\w*|ADInplaceOrView)(?:, (?:Autograd\w*|ADInplaceOrView))*"
@@ -122,6 +124,9 @@ def _key(guard: Guard) -> Key:
 def _is_chain(versions: Sequence[Version], key: Key) -> bool:
     """Whether a version made for a second value did not fit a third one: the value is not made dynamic."""
     made: set[str | None] = set()
+    asked = {guard.expected for version in versions for guard in version.guards if _key(guard) == key}
+    if len([text for text in asked if text is not None and _VERY_ONE.search(text)]) > 1:
+        return True
     for version in versions:
         guards = [guard for guard in version.guards if _key(guard) == key and _axis(guard) == "number"]
         if any(guard.expected in made for guard in guards):
@@ -221,6 +226,8 @@ def _why_side(guard: Guard, made: str) -> str:
     of, base, _ = (guard.source or "").partition("._base")
     if base:
         return f"{of} is a view of a tensor of another shape, and each is compiled apart: {made}"
+    if guard.expected is not None and _VERY_ONE.search(guard.expected):
+        return f"the code asks whether {guard.expected}: {made}"
     if guard.dimension is not None and guard.actual in _APART:
         return f"torch compiles a size of {guard.actual} apart: {made}"
     return f"sizes on either side of what the code was compiled for: {made}"
