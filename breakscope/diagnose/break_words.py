@@ -468,6 +468,10 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
         NUMBERS_OF_NUMPY,
     ),
 )
+LISTED_ATTRIBUTE = (
+    "`{name}` is set in __init__ alone: make it a list of Python's there, with .tolist(), and what is read of"
+    " it is known while tracing; where it is computed with as well, keep the tensor beside it."
+)
 COPIED = (
     "Move the copy{read_at} to the caller, and pass it in; of a tensor by itself x.clone() is a copy that"
     " Dynamo traces, of a list or dict list(x) or dict(x)."
@@ -488,8 +492,8 @@ FROM_NUMPY = (
 )
 READ_BY_NUMPY = (
     "`{name}` is made of a tensor's data, which line {line} reads by .numpy(), so no graph holds what Python"
-    " does by it: leave this function to Python, and compile what it calls; or keep that a tensor, and do"
-    " with torch operations what needs it."
+    " does by it: keep that a tensor, and do with torch operations what needs it; or leave this function to"
+    " Python, called outside of the compiled one, and compile what it calls where that computes."
 )
 BY_HAND = (
     "This is a checkpoint written by hand, which runs a part again in backward():"

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from breakscope import catalog
-from breakscope.diagnose.collect import Collected, Event, FrameRef
+from breakscope.diagnose.collect import Collected, Event, FrameRef, is_limit
 from breakscope.diagnose.origins import defined
 from breakscope.diagnose.outcome import Outcome
 from breakscope.diagnose.places import Places
@@ -171,6 +171,8 @@ def _in_parts(function: Location, places: Places) -> str:
 
 
 _MOST_CALLED = 3
+_GENERIC = catalog.entry("BS403").fix
+SEE_TO_RECOMPILES = "See to its recompiles first"
 
 
 def _first_of_all(events: Sequence[Event], then: str) -> str:
@@ -178,12 +180,13 @@ def _first_of_all(events: Sequence[Event], then: str) -> str:
 
     A function may be compiled again for most of the time, or in pieces, as the graph breaks in it.
     """
+    events = [event for event in events if not is_limit(event["metrics"])]  # which compiled nothing
     again = [event for event in events if not re.match(r"\d+/0\b", event.get("cid") or "")]
     whole, later = (sum(map(_duration, some)) for some in (events, again))
     if later > whole / 2:
         return (
-            f"See to its recompiles first: {len(again)} of its {len(events)} compiles are such, and took"
-            f" {later:,.0f} of {whole:,.0f} s; breakscope remedy tries what saves them. {then}"
+            f"{SEE_TO_RECOMPILES}: {len(again)} of its {len(events)} compiles are such, and took"
+            f" {later:,.0f} of {whole:,.0f} s.{f' {then}' * (then != _GENERIC)}"
         )
     pieces = {(event.get("cid") or "").partition("/")[0] for event in events}
     if len(pieces) > 1:

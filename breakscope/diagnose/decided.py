@@ -46,7 +46,8 @@ def read(metadata: Mapping[str, Any], files: Mapping[int, str]) -> tuple[str, di
         files: what the numbers stand for by which Dynamo names files.
     """
     if (made := metadata.get("create_symbol")) is not None:
-        return "symbolic", {"sources": [str(made["source"])], "symbol": str(made["symbol"])}
+        value = str(made.get("val", ""))
+        return "symbolic", {"sources": [str(made["source"])], "symbol": str(made["symbol"]), "value": value}
     if (fixed := metadata.get("symbolic_shape_specialization")) is not None:
         return "constant", {
             "sources": [*map(str, fixed["sources"])],
@@ -136,15 +137,24 @@ def decided(
         fixed = [
             one for one in own if one["t"] == "constant" and (one["wanted"] or _line(one["stack"]) in each)
         ]
-        symbols = {one["symbol"] for one in own if one["t"] == "symbolic"}
+        symbols = {one["symbol"] for one in own if one["t"] == "symbolic"} or _shared(told, own, guard)
         fixed += [one for one in told if _needs_what_is_made(one, symbols, came, least)]
-        symbolic |= bool(own) and not any(one["t"] == "constant" for one in own)
+        symbolic |= bool(own or symbols) and not any(one["t"] == "constant" for one in own)
         lines |= dict.fromkeys(
             (*place, _function(one["stack"])) for one in fixed if (place := _line(one["stack"])) is not None
         )
         asked |= dict.fromkeys(_asked(told, symbols, function, came, before, least))
         before = None  # of the first compile alone
     return Decided(tuple(lines), symbolic and not lines, tuple(asked))
+
+
+def _shared(told: Sequence[Event], own: Sequence[Event], guard: Guard) -> set[str]:
+    """The symbol of another size as large, which a size that came with no symbol of its own has too."""
+    if own or guard.cause not in ("size", "symbolic_shape"):
+        return set()
+    after = guard.values[1:] if guard.expected == next(iter(guard.values), None) else guard.values
+    found = {one["symbol"] for one in told if one["t"] == "symbolic" and one.get("value") in after}
+    return found if len(found) == 1 else set()
 
 
 def _needs_what_is_made(one: Event, symbols: set[str], came: Sequence[int], least: int) -> bool:

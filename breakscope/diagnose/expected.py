@@ -248,11 +248,19 @@ def _why_size(cause: Cause, made: str) -> str:
     return f"a second size of dimension {guard.dimension}{_after(cause)}: {made}"
 
 
+_CONSTANT = ", of which the code needs the number, so that each is compiled apart"
+
+
+def of_constant(why: str) -> str:
+    """The same, where what changes together with it turns out to be needed as a number."""
+    return re.sub(r", after which torch takes any( for which .*? has the same answer)?", _CONSTANT, why)
+
+
 def _after(cause: Cause) -> str:
     """What torch does with values that come after the second; empty where its records do not tell."""
     made = cause.decided
     if made.lines:
-        return ", of which the code needs the number, so that each is compiled apart"
+        return _CONSTANT
     alone = [value for value in cause.guard.values[1:] if value in _APART]
     apart = f", and {' and '.join(alone)}, which {'are' if alone[1:] else 'is'} compiled apart" * bool(alone)
     if not made.is_any:

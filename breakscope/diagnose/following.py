@@ -11,6 +11,7 @@ from pathlib import PurePath
 
 from breakscope.diagnose import break_words, uses
 from breakscope.diagnose.collect import Collected
+from breakscope.diagnose.compile_time import SEE_TO_RECOMPILES
 from breakscope.diagnose.guard_paths import line_of_temporary, of_strides
 from breakscope.diagnose.guard_uses import Taken
 from breakscope.diagnose.handed import is_handed_on
@@ -41,7 +42,7 @@ from breakscope.diagnose.recompiles import Cause, origin_of, what_it_does
 from breakscope.diagnose.records import unresumed
 from breakscope.diagnose.statements import own_loops
 from breakscope.project.sources import Span
-from breakscope.report.model import Finding, Guard
+from breakscope.report.model import Finding, Guard, Location
 from breakscope.report.owners import is_standard
 
 # A number that comes of a size is one of the shape's own, and so are strides.
@@ -108,11 +109,43 @@ def linked(
         changed[finding.fingerprint] = finding
     left = [one for one in left if one.finding.fingerprint not in changed]
     alone = [*_compiled_alone(left, sites, places)]
-    for finding in (*alone, *_limits_of_alone(made, alone, sites)):
+    entered = [one.finding.location for one in again if one.origin is None or not one.origin.within]
+    for finding in (*alone, *_limits_of_alone(made, alone, sites, entered)):
         changed[finding.fingerprint] = finding
     now = [changed.get(finding.fingerprint, finding) for finding in made]
     now = _called_from(_with_others(_never_dynamic(_told(now)), again), again, places)
+    now = _with_recompiles(now)
     return _limits_too(now, {finding.fingerprint: finding.advice for finding in made})
+
+
+def _with_recompiles(now: Sequence[Finding]) -> list[Finding]:
+    """The findings; of compile times that recompiles took it is told for what those were."""
+
+    def with_recompiles(finding: Finding) -> Finding:
+        head, told, then = (finding.advice or "").partition(SEE_TO_RECOMPILES)
+        own = [one for one in now if one.kind == "recompile" and one.location == finding.location]
+        if finding.kind != "compile" or not told or not own:
+            return finding
+        names = list(dict.fromkeys(_what_differed(one.guard) for one in own if one.guard is not None))
+        said = f"{told} (for {listed(names[:_MOST_NAMED])}{' and others' * (len(names) > _MOST_NAMED)})"
+        if not all(one.expected for one in own):
+            then = re.sub(r" s\.", " s; breakscope remedy tries what saves them.", then, count=1)
+        elif any(one.code == "BS201" for one in own):
+            then = re.sub(r" s\.", f" s. {_DYNAMIC_AT_ONCE}", then, count=1)
+        return replace(finding, advice=f"{head}{said}{then}")
+
+    return [with_recompiles(finding) for finding in now]
+
+
+_DYNAMIC_AT_ONCE = (
+    "All are expected; dynamic=True in torch.compile saves some of those for sizes, where nothing of a fixed"
+    " size is as large at the first call."
+)
+
+
+def _what_differed(guard: Guard) -> str:
+    name = guard.source or guard.cause
+    return name if guard.dimension is None else f"dimension {guard.dimension} of {name}"
 
 
 def _limits_too(now: Sequence[Finding], before: Mapping[str, str | None]) -> list[Finding]:
@@ -283,6 +316,7 @@ def _same_expression(sites: Sequence[Finding]) -> Iterable[Finding]:
                 _is_met_by_caller(site, other)
                 or _is_comprehension_of(site, other)
                 or _lists_what_was_found(site, other)
+                or _is_met_at_first(site, other)
             ):
                 yield _follows(site, other)
                 break
@@ -297,6 +331,15 @@ def _same_expression(sites: Sequence[Finding]) -> Iterable[Finding]:
             ):
                 yield replace(site, caused_by=other.fingerprint)
                 break
+
+
+def _is_met_at_first(site: Finding, other: Finding) -> bool:
+    """Whether it is in what a library does at its first call alone, to be made before torch.compile."""
+    place = other.location
+    at_first = "once before torch.compile" in (other.advice or "")
+    return at_first and any(
+        (one.file, one.function) == (place.file, place.function) for one in site.stack[:-1]
+    )
 
 
 def _read_around(site: Finding, other: Finding) -> Finding | None:
@@ -917,16 +960,25 @@ def _compiled_alone(again: Sequence[_Again], sites: Sequence[Finding], places: P
             yield _follows(one.finding, site, f"{runs}. {alone} {what} is compiled as part of what calls it")
 
 
+_ALONE = re.compile(r"Without that break\b.* is compiled as part of what calls it")
+
+
 def _limits_of_alone(
-    made: Sequence[Finding], alone: Sequence[Finding], sites: Sequence[Finding]
+    made: Sequence[Finding], alone: Sequence[Finding], sites: Sequence[Finding], entered: Sequence[Location]
 ) -> Iterable[Finding]:
-    """A limit of a function that only a break makes one of its own: without that break it has none."""
+    """A limit of a function that only a break makes one of its own: without that break it has none.
+
+    Args:
+        entered: the functions that are compiled as what the script calls.
+    """
     for limit in made:
-        because = next((one.caused_by for one in alone if one.location == limit.location), None)
-        site = next((site for site in sites if site.fingerprint == because), None)
-        if limit.code == "BS303" and site is not None:
-            what = limit.location.function
-            yield _follows(limit, site, f"Without that break {what} is compiled as part of what calls it")
+        if limit.location in entered:
+            continue
+        because = next((one for one in alone if one.location == limit.location), None)
+        site = next((site for site in sites if because and site.fingerprint == because.caused_by), None)
+        said = _ALONE.search(because.advice or "") if because is not None else None
+        if limit.code == "BS303" and site is not None and said is not None:
+            yield _follows(limit, site, said[0])
 
 
 def _goes_on(one: _Again, guard: Guard, seen: Origin, places: Places) -> bool:
@@ -1006,7 +1058,7 @@ def _too(site: Finding, one: _Again, sites: Sequence[Finding], places: Places) -
         place = other.location
         if _gives_up(other, within[:1]):
             return 0
-        if (place.file, place.function) == own:
+        if own in {(place.file, place.function), *((one.file, one.function) for one in other.stack[:-1])}:
             return 1
         if any(file == place.file and _share_loop(other, line, places) for file, line, _ in within):
             return 2

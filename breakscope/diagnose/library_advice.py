@@ -42,6 +42,10 @@ _MEASURES = ("torchmetrics", "torcheval", "ignite")
 
 # (the function that breaks, what to do at the line that calls it)
 _BY_FUNCTION = {
+    "_dispatch_kl": (
+        "Call kl_divergence{at} once in eager for the same types of distributions, before the first compiled"
+        " call: torch keeps then which function computes it, and Dynamo reads that"
+    ),
     "_get_abs_string_index": "A tensor picks a module of a list{at}, which is no operation on tensors: choose"
     " in the caller and pass an int, a graph for each choice; or run all of them and select with torch.where,"
     " or with weights of 0 and 1",

@@ -15,7 +15,7 @@ from breakscope.diagnose.arguments import leaves
 from breakscope.diagnose.collect import Collected, Event, FrameRef
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.records import RawFrame, unresumed
-from breakscope.diagnose.uses import uses
+from breakscope.diagnose.uses import statement, uses
 from breakscope.report.model import Guard, Location
 from breakscope.report.owners import owner_of
 
@@ -64,7 +64,8 @@ class Origin:
             for the function that was called itself.
         by: the library's function that made the outermost call, where the project did not: ``generate``.
         generates: whether that is the ``generate`` of transformers.
-        caller: the frame of the project that ``where`` is in.
+        caller: the frame of the project that ``where`` is in. spelled: the names that its line passes
+            arguments by.
         kept_static: whether the script says, where it calls or defines, that sizes are to stay static.
         opaque: arguments that are objects: what they hold is not compared.
         entry: what was called; other: what was called for the earlier compile.
@@ -90,6 +91,7 @@ class Origin:
     by: str | None = None
     generates: bool = False
     caller: RawFrame | None = None
+    spelled: frozenset[str] = frozenset()
     kept_static: bool = False
     opaque: tuple[str, ...] = ()
     other: str = ""
@@ -186,6 +188,7 @@ def origin(
         by=by,
         generates=by == "generate" and _is_of_transformers(second),
         caller=caller,
+        spelled=_spelled(caller, places),
         called=(second["entry"]["file"], second["entry"]["line"] or 1) if second["entry"]["file"] else None,
         parameters=tuple(second["entry"]["parameters"]),
         kept_static=any(
@@ -392,6 +395,12 @@ def defined(found: Collected, frame: FrameRef, compiles: Iterable[str | None], p
 def is_wrapper(file: str) -> bool:
     """Whether a file holds torch's ``def inner(*args, **kwargs)`` around what is compiled."""
     return file.endswith("external_utils.py")
+
+
+def _spelled(caller: RawFrame | None, places: Places) -> frozenset[str]:
+    line = None if caller is None else statement(places.sources.around_line(caller.file, caller.line))
+    inside = ast.walk(line) if line is not None else ()
+    return frozenset(node.arg for node in inside if isinstance(node, ast.keyword) and node.arg)
 
 
 def _first(found: Collected, call: Event) -> Event:

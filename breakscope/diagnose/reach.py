@@ -638,6 +638,7 @@ def seen(sources: Sources, file: str, position: Position | None, use: Use) -> Se
         is_flat=mask == 1,
         numpy=kinds.numpy_in(around[-1], around),
         read=_read_by_numpy(around[-1], around),
+        listed=_listed(around),
         kept=kinds.single_kept(around[-1], around),
         picked=_picked(around, use),
         is_hook=_is_hook(around),
@@ -649,6 +650,60 @@ def seen(sources: Sources, file: str, position: Position | None, use: Use) -> Se
         arrayed=_arrayed(around),
         loop_breaks=_has_loop_that_breaks(around),
     )
+
+
+def _listed(around: Sequence[ast.AST]) -> str:
+    """The tensor of an object, set in its ``__init__`` alone, of which an element is read: ``self.kinds``."""
+    owner = next((node for node in reversed(around) if isinstance(node, ast.ClassDef)), None)
+    read = around[-1].func.value if _reads_number(around[-1]) else around[-1]  # type: ignore[attr-defined]
+    match read:
+        case ast.Name(turn):
+            held = next((over for loop in own_loops(around) if (over := _turns_of(loop, turn))), None)
+        case ast.Subscript(ast.Attribute(ast.Name("self")) as held):
+            pass
+        case _:
+            return ""
+    if owner is None or held is None or not (name := ast.unparse(held)).startswith("self."):
+        return ""
+    setters = [method for method in owner.body if isinstance(method, ast.FunctionDef) and _sets(method, name)]
+    # A parameter is trained, and a buffer may be loaded.
+    is_plain = not re.search(rf"{re.escape(name)} = (\w+\.)*Parameter\(", ast.unparse(owner))
+    return name if is_plain and [method.name for method in setters] == ["__init__"] else ""
+
+
+def _reads_number(node: ast.AST) -> bool:
+    match node:
+        case ast.Call(ast.Attribute(attr="item"), []):
+            return True
+    return False
+
+
+def _turns_of(loop: ast.AST, turn: str) -> ast.expr | None:
+    """What a loop goes over whose turn a name is: of ``for i, kind in enumerate(self.kinds)`` the kinds."""
+    match loop:
+        case ast.For(ast.Name(name), over) if name == turn and not isinstance(over, ast.Call):
+            return over
+        case ast.For(ast.Tuple([_, ast.Name(name)]), ast.Call(ast.Name("enumerate"), [over])) if name == turn:
+            return over
+    return None
+
+
+def _sets(method: ast.FunctionDef, name: str) -> bool:
+    """Whether a method gives an attribute a value, or a part of it."""
+    for node in walk(method):
+        match node:
+            case ast.Assign(targets) if any(
+                ast.unparse(getattr(one, "value", one) if isinstance(one, ast.Subscript) else one) == name
+                for one in targets
+            ):
+                return True
+            case ast.AugAssign(target) if ast.unparse(target).startswith(name):
+                return True
+            case ast.Call(ast.Attribute(of, method_name)) if (
+                method_name.endswith("_") and ast.unparse(of) == name
+            ):
+                return True
+    return False
 
 
 _FAR = 6  # values that lead to a value

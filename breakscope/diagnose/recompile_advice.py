@@ -592,8 +592,9 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
     if not origin.direct or origin.by is not None:
         return (
             f"{guard.source} has its size from dimension {size.dimension} of"
-            f" {size.argument}{_alike(origin)}{_whole(origin)}: it is one compile, and after the second size"
-            f" torch makes it dynamic. To save it, {_pad(size)}, or {_BY_REMEDY}{_how_far(origin, does)}"
+            f" {size.argument}{_alike(origin)}{_whole(origin)}: it is one compile of each version, and after"
+            f" the second size torch makes it dynamic. To save it, {_pad(size)}, or"
+            f" {_BY_REMEDY}{_how_far(origin, does)}"
         )
     return _marked(guard, origin, does)
 

@@ -187,6 +187,8 @@ class _Versions:
             failure, guard = one
             if lacks.cause == "size" and guard.cause == "type":
                 return False  # a version for another class serves no size of this one
+            if guard.cause == "global_state":
+                return False  # nor does one for another mode
             made_for = self._made_for.get((failure.compile_id, *about))
             # Of an object that was None only the type is told.
             same = made_for == lacks.actual or (lacks.expected == "None" and lacks.actual in _TYPES)
@@ -259,6 +261,8 @@ def _finding(found: Collected, cause: Cause, places: Places, why_expected: str |
     divides = _divides_by_rate(found, cause, places)
     seen = origin_of(found, cause, places)
     does = what_it_does(cause, places, seen)
+    if cause.guard.cause == "size" and (does.is_one or does.is_range) and why_expected is not None:
+        why_expected = expected.of_constant(why_expected)  # another size that changes with it is one
     # The number of a loop's turns is no number that torch takes any of after its second.
     turns = does.is_range and cause.guard.cause in ("int_value", "module_attribute")
     return Finding(
@@ -425,7 +429,8 @@ def _of_several(cause: Cause) -> str:
 def _of_library(cause: Cause, seen: Origin | None, said: str) -> str:
     """What to do about it in code that is not to be edited."""
     guard = cause.guard
-    is_passed = seen is not None and seen.direct and seen.by is None
+    name = re.sub(r"^kwargs\['(\w+)'\]", r"\1", guard.source or "")
+    is_passed = seen is not None and seen.by is None and (seen.direct or name in seen.spelled)
     if _is_layout(guard) and not is_passed:
         alone = seen is not None and seen.by is not None and not seen.within
         return _LAYOUT.format(guard.source, _COMPILED_ALONE if alone else _BROKEN_AROUND)
@@ -434,7 +439,7 @@ def _of_library(cause: Cause, seen: Origin | None, said: str) -> str:
     kept = guard.cause == "constant_value" and "." in str(guard.source) and not is_passed
     if kept and re.search("pass the same at every call|holds flags", said):
         return _FLAG_OF_LIBRARY.format(guard.source, package_of(cause.frame.file))
-    if guard.cause == "module_attribute" and "in the caller" in said:
+    if guard.cause in ("module_attribute", "container") and re.search(r"\bin the caller\b", said):
         times = len(cause.recompiles) + len(cause.refused)
         return of_kept_state(guard, package_of(cause.frame.file), times)
     return said
@@ -590,7 +595,7 @@ def _limit_advice(found: Collected, used: list[Cause], places: Places) -> str:
         more = f" and {len(used) - _NAMED} more" * (len(used) > _NAMED)
         return (
             f"No one guard used it up: {named}{more} did, with as many recompiles each. Each has a finding of"
-            " its own that says what to do; where all of that is meant, raise"
+            " its own, which says what to do, or that it is expected: where all of that is meant, raise"
             " torch._dynamo.config.recompile_limit."
         )
     others = ""

@@ -199,6 +199,7 @@ class Seen:
         is_flat: whether the mask is known to have one dimension.
         numpy: what in its expression was numpy's, and ``array`` or the name of a number's type.
         read: the line with the ``.numpy()`` that what was numpy's comes of; else 0.
+        listed: the tensor of its object, set in ``__init__`` alone, of which an element is read; else empty.
         kept: an attribute in its expression that is a tensor of one whole number; else empty.
         picked: what it picks an element of, as source, and ``tensor``, ``numbers`` for a list of them or
             ``python`` for other lists and dicts; None where that is not known.
@@ -216,6 +217,7 @@ class Seen:
     is_flat: bool = False
     numpy: tuple[str, str] | None = None
     read: int = 0
+    listed: str = ""
     kept: str = ""
     picked: tuple[str, Literal["tensor", "numbers", "python"]] | None = None
     is_hook: bool = False

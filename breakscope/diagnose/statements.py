@@ -235,7 +235,8 @@ def _makes_optional(statement: ast.If, around: Sequence[ast.AST]) -> bool:
         is_none = isinstance(node.value, ast.Constant) and node.value.value is None
         empty = empty | set(uses.targets(node)) if is_none else empty - set(uses.targets(node))
     made = {name for one in statement.body for name in uses.targets(one)}
-    return bool(made & empty)
+    read = {name for one in statement.body for name in loops.names(getattr(one, "value", one))}
+    return bool(made & empty - read)  # what is made of itself was there
 
 
 def _spares_any(statement: ast.If, around: Sequence[ast.AST]) -> Shape | None:
