@@ -253,7 +253,8 @@ _CONSTANT = ", of which the code needs the number, so that each is compiled apar
 
 def of_constant(why: str) -> str:
     """The same, where what changes together with it turns out to be needed as a number."""
-    return re.sub(r", after which torch takes any( for which .*? has the same answer)?", _CONSTANT, why)
+    takes_any = r", after which torch takes any( for which .*? (has|have) the same answers?)?"
+    return re.sub(takes_any, _CONSTANT, why)
 
 
 def _after(cause: Cause) -> str:
@@ -265,6 +266,9 @@ def _after(cause: Cause) -> str:
     apart = f", and {' and '.join(alone)}, which {'are' if alone[1:] else 'is'} compiled apart" * bool(alone)
     if not made.is_any:
         return apart
-    asked = (one for one in made.asked if one.parts or (one.near and one.alone and "*" not in one.text))
-    side = next((f" for which {one.text} has the same answer" for one in asked), "")
+    asked = [one.text for one in made.asked if one.parts or (one.near and one.alone and "*" not in one.text)]
+    asked = list(dict.fromkeys(asked))
+    more = f" and {len(asked) - 1} more that the code asks" * (len(asked) > 1)
+    has = "have the same answers" if more else "has the same answer"
+    side = f" for which {asked[0]}{more} {has}" if asked else ""
     return f", after which torch takes any{side}{apart}"
