@@ -331,7 +331,7 @@ def _of_seen(code: str, site: Site) -> str | None:
     if code in ("BS101", "BS102", "BS110", "BS111") and site.seen.arrayed is not None:
         name, line = site.seen.arrayed
         return break_words.ARRAYED.format(name=name, line=line)
-    if code in ("BS101", "BS102") and site.seen.listed:
+    if code in ("BS101", "BS102") and site.seen.listed and not site.rewritten:
         return break_words.LISTED_ATTRIBUTE.format(name=site.seen.listed)
     if code in ("BS101", "BS102") and site.seen.numpy is not None and site.shape != "list":
         return _of_numpy(site, *site.seen.numpy)

@@ -1440,7 +1440,7 @@ def _unrolled(guard: Guard, does: Taken) -> str | None:
         return remedy(guard)
     if does.fills or guard.cause != "container" or not re.search(r"\d+ items?", guard.expected or ""):
         return None
-    if does.picks:
+    if does.picks and not (does.is_varied or does.is_named):
         return (
             f"pass {listed(does.picks)} in place of {guard.source}, None where there is no such item, and a"
             " bool where the code asks how many there are: it reads no more of it, and each number of items"

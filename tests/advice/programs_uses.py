@@ -628,7 +628,7 @@ USES: tuple[Followed, ...] = (
         "y = x.sum()\nmeter.measure(y.item())\nreturn x + 1",
         ("    meter.measure(y.item())\n    return x + 1", "    return x + 1, y"),
         ("say(f(x))", "out, y = f(x); meter.measure(y.item()); say(out)"),
-        outside="class Meter:\n    def measure(self, value): self.value = round(value, 2)\nmeter = Meter()",
+        outside="class Meter:\n    def measure(self, value): self.value = round(value, 2)\nmeter = [Meter()][0]",
     ),
     f(
         "BS102",
