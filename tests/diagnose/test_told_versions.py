@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from report_samples import SIZE
 from warm_scanning import WarmScans, coded
 
+from breakscope.diagnose.following import _with_recompiles
 from breakscope.report.model import Report
 
 pytestmark = pytest.mark.torch
@@ -244,3 +247,61 @@ def test_a_name_that_is_given_another_kind_before_a_break_is_handed_on_by_it(sca
     """)
     (found,) = coded(report, "BS203")
     assert "labels is made here (line 7), and a graph break hands it on" in str(found.advice)
+
+
+def test_of_compile_times_it_is_told_for_what_the_recompiles_were() -> None:
+    """All of them may be notes, which ``breakscope remedy`` has nothing to try for."""
+    advice = "See to its recompiles first: 4 of its 5 compiles are such, and took 29 of 34 s."
+    whole = replace(SIZE, fingerprint="whole", code="BS403", kind="compile", guard=None, advice=advice)
+    for expected, said in (
+        (None, "29 of 34 s; breakscope remedy tries what saves them."),
+        ("a second size", "29 of 34 s. All are expected; dynamic=True in torch.compile saves some of those"),
+    ):
+        told = _with_recompiles([whole, replace(SIZE, expected=expected)])[0].advice
+        assert str(told).startswith("See to its recompiles first (for dimension 0 of x): 4 of its 5")
+        assert said in str(told)
+
+
+def test_a_constant_tensor_that_python_goes_over_is_to_be_a_list(scan: Scan) -> None:
+    report = scan("""
+        import torch
+
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.kinds = torch.ones(4, dtype=torch.bool)
+                self.kinds[[0, 2]] = False
+                self.nets = torch.nn.ModuleList([torch.nn.Linear(1, 1), torch.nn.Linear(1, 1)])
+            def forward(self, x):
+                columns, at = [], 0
+                for column, kind in enumerate(self.kinds):
+                    if kind:
+                        columns.append(x[:, column].view(-1, 1))
+                    else:
+                        columns.append(self.nets[at](x[:, column].view(-1, 1)))
+                        at += 1
+                return torch.cat(columns, 1)
+
+        torch.compile(Net(), backend="eager")(torch.ones(3, 4))
+    """)
+    (found,) = coded(report, "BS301")
+    assert "`self.kinds` is set in __init__ alone: make it a list of Python's there" in str(found.advice)
+
+
+def test_an_optional_tensor_that_a_branch_makes_of_itself_is_no_none(scan: Scan) -> None:
+    report = scan("""
+        import torch
+
+        @torch.compile(backend="eager")
+        def f(x, first, last, mask=None):
+            assert mask is not None
+            back = bool(first < last)
+            if back:
+                x = x.flip(1)
+                mask = mask.flip(1)
+            return (x * mask).cumsum(1)
+        f(torch.ones(3, 5), torch.tensor(1), torch.tensor(2), mask=torch.ones(3, 5))
+    """)
+    (found,) = coded(report, "BS102")
+    assert "None without it" not in str(found.advice)
+    assert "compute both sides and select with torch.where" in str(found.advice)
