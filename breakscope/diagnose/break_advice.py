@@ -103,6 +103,8 @@ class Site:
         both_ways: whether its file makes RNNs of two directions.
         read_at: of a property of Python's own the line that reads it: `` of `y = self.size` (net.py:7)``.
         tested: what a later branch asks of a number that the site's branch sets, and the line.
+        filled: the test around it that holds only until its object is filled, ``key not in self.params``.
+        later: what its test asks of Python's own behind the tensor: ``DEBUG``; else empty.
         looped_in: the ``while`` around a call that leads to it, ``the loop in line 7 of sample``; else empty.
     """
 
@@ -129,6 +131,8 @@ class Site:
     read_at: str = ""
     looped_in: str = ""
     tested: tuple[str, int] | None = None
+    filled: str = ""
+    later: str = ""
 
     @property
     def shape(self) -> Shape:
@@ -166,6 +170,13 @@ def advice(
         )
     if _DRAWS_ANEW.search(site.use.mask) and text.count(site.use.mask) > 1:
         text += f" `{site.use.mask}` draws anew wherever it is written: give it a name first, and use that."
+    if site.later and site.theirs is None:
+        text += f" Put `{site.later}` first in the test: where it is false, nothing asks for the tensor."
+    if site.filled and site.theirs is None:
+        text += (
+            f" It runs only where `{site.filled}`: one call in eager before the first compiled one fills"
+            " that, and what comes again does not break here."
+        )
     if site.use.own:  # torch.compile of a function takes away the mark that it is not to be compiled
         text = _DISABLED.sub("do not compile the function itself", text)
     if not site.within or site.theirs is not None or "in the caller" not in text:

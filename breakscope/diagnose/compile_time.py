@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from breakscope import catalog
 from breakscope.diagnose.collect import Collected, Event, FrameRef, is_limit
-from breakscope.diagnose.origins import defined
+from breakscope.diagnose.origins import where_defined
 from breakscope.diagnose.outcome import Outcome
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.records import RawFrame
@@ -251,7 +251,7 @@ def _about_function(
 ) -> Finding:
     frame = FrameRef.read(events[0]["frame"])
     assert frame is not None
-    at = defined(found, frame, (event["cid"] for event in events), places)
+    at = where_defined(found, frame, (event["cid"] for event in events), places)
     return _finding(code, at, reason, events[0], places, of_function=True)
 
 

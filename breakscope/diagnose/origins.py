@@ -374,7 +374,9 @@ def _equal(
                 yield f"dimension {dimension} of {names.of(path)[0]}"
 
 
-def defined(found: Collected, frame: FrameRef, compiles: Iterable[str | None], places: Places) -> Location:
+def where_defined(
+    found: Collected, frame: FrameRef, compiles: Iterable[str | None], places: Places
+) -> Location:
     """Where the function of a frame begins; of torch's wrapper (``torch.no_grad()``) what that calls.
 
     Args:

@@ -330,6 +330,66 @@ def _of_tensors(test: ast.expr, around: Sequence[ast.AST]) -> str | None:
     return text if checks.gives_bool(test, around) else f"{grouped(test, text)} != 0"
 
 
+def asked_later(sources: Sources, file: str, position: Position | None) -> str:
+    """What a test asks of Python's own behind the tensor that breaks in it: ``DEBUG``; else empty."""
+    return _asked_later([] if position is None else sources.around(file, position))
+
+
+def _asked_later(around: Sequence[ast.AST]) -> str:
+    tests = [*pairwise(around), *((node, None) for node in around[-1:])]
+    for parent, child in tests:
+        if not isinstance(parent, ast.BoolOp) or not isinstance(parent.op, ast.And):
+            continue
+        asks = child or next((one for one in parent.values if _holds_tensor(one, around)), None)
+        at = next((at for at, one in enumerate(parent.values) if one is asks), len(parent.values))
+        for later in parent.values[at + 1 :]:
+            flag = later.operand if isinstance(later, ast.UnaryOp) else later
+            if isinstance(flag, ast.Name | ast.Attribute) and not is_tensor(flag, around):
+                return ast.unparse(later)
+    return ""
+
+
+def _holds_tensor(test: ast.expr, around: Sequence[ast.AST]) -> bool:
+    return any(isinstance(part, ast.expr) and is_tensor(part, around) for part in ast.walk(test))
+
+
+def filled_at_first(sources: Sources, file: str, position: Position | None) -> str:
+    """The test around a site that holds only until its object is filled: ``key not in self.params``."""
+    around = [] if position is None else sources.around(file, position)
+    owner = next((node for node in reversed(around) if isinstance(node, ast.ClassDef)), None)
+    for branch, after in pairwise(around):
+        if not isinstance(branch, ast.If) or after not in branch.body:
+            continue
+        match branch.test:
+            case ast.Compare(_, [ast.NotIn()], [ast.Attribute(ast.Name("self")) as held]):
+                pass
+            case ast.Compare(ast.Attribute(ast.Name("self")) as held, [ast.Is()], [ast.Constant(None)]):
+                if any(_empties(method, ast.unparse(held)) for method in getattr(owner, "body", ())):
+                    continue
+            case _:
+                continue
+        name = ast.unparse(held)
+        stores = (part for line in branch.body for part in ast.walk(line) if isinstance(part, ast.Assign))
+        targets = (target for one in stores for target in one.targets)
+        if any(
+            ast.unparse(target.value if isinstance(target, ast.Subscript) else target) == name
+            for target in targets
+        ):
+            return ast.unparse(branch.test)
+    return ""
+
+
+def _empties(method: ast.stmt, name: str) -> bool:
+    """Whether a method but ``__init__`` gives an attribute None again."""
+    return getattr(method, "name", "__init__") != "__init__" and any(
+        isinstance(node, ast.Assign)
+        and name in uses.targets(node)
+        and isinstance(node.value, ast.Constant)
+        and node.value.value is None
+        for node in ast.walk(method)
+    )
+
+
 def raises(sources: Sources, file: str, position: Position | None) -> bool:
     """Whether a site is a ``raise``."""
     around = [] if position is None else sources.around(file, position)
@@ -568,6 +628,10 @@ def breaks_in_loop(sources: Sources, file: str, position: Position | None) -> tu
     own = {line for node in whole if isinstance(node, ast.expr) for line in (node.lineno, node.end_lineno)}
     parts = (node for line in loops[0].body for node in _parts(line))
     lines = {node.lineno for node in parts if _breaks(node, around)}
+    if isinstance(statement, ast.If) and _asked_later(around):  # which may keep all of it from running
+        own |= {
+            node.lineno for line in statement.body for node in ast.walk(line) if isinstance(node, ast.expr)
+        }
     return tuple(sorted(lines - own))
 
 
@@ -655,7 +719,9 @@ def seen(sources: Sources, file: str, position: Position | None, use: Use) -> Se
 def _listed(around: Sequence[ast.AST]) -> str:
     """The tensor of an object, set in its ``__init__`` alone, of which an element is read: ``self.kinds``."""
     owner = next((node for node in reversed(around) if isinstance(node, ast.ClassDef)), None)
-    read = around[-1].func.value if _reads_number(around[-1]) else around[-1]  # type: ignore[attr-defined]
+    read = around[-1]
+    if isinstance(read, ast.Call) and isinstance(read.func, ast.Attribute) and read.func.attr == "item":
+        read = read.func.value
     match read:
         case ast.Name(turn):
             held = next((over for loop in own_loops(around) if (over := _turns_of(loop, turn))), None)
@@ -669,13 +735,6 @@ def _listed(around: Sequence[ast.AST]) -> str:
     # A parameter is trained, and a buffer may be loaded.
     is_plain = not re.search(rf"{re.escape(name)} = (\w+\.)*Parameter\(", ast.unparse(owner))
     return name if is_plain and [method.name for method in setters] == ["__init__"] else ""
-
-
-def _reads_number(node: ast.AST) -> bool:
-    match node:
-        case ast.Call(ast.Attribute(attr="item"), []):
-            return True
-    return False
 
 
 def _turns_of(loop: ast.AST, turn: str) -> ast.expr | None:

@@ -161,8 +161,9 @@ def of_group(
     came = ", ".join(seen[:_SEVERAL]) + ("…" if len(seen) > _SEVERAL else "")
     again = "several parts of one function" if functions == 1 else f"{functions} functions"
     said = (
-        f"dimension {size.dimension} of {size.argument}{too}{or_rival(origin)}, of {call_of(origin)},"
-        f" came with {came}, and {again} are compiled again for it"
+        f"dimension {size.dimension} of {size.argument}{too}{or_rival(origin)},"
+        f" {'as in' if len(seen) > A_SECOND else 'of'} {call_of(origin)}, came with {came}, and {again} are"
+        " compiled again for it"
     )
     if _is_apart(size, seen):
         return f"Torch compiles sizes 0 and 1 apart from all others: {said}{times}. {_apart(size, origin)}"
@@ -1479,7 +1480,7 @@ def _filled(guard: Guard, does: Taken) -> str | None:
         return (
             f"calls pass other arguments by {'name' if by_name else 'place'} ({_seen(guard)} in"
             f" {guard.source}): a version for each way to call it is normal, made once. To save one, call it"
-            " in one way, with the same value where it is no tensor"
+            " with the same ones each time, and with the same values where they are no tensors"
         )
     is_own = (
         guard.cause == "container"

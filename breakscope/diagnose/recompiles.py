@@ -17,7 +17,7 @@ from breakscope.diagnose.guard_paths import of_strides, placeless
 from breakscope.diagnose.guard_uses import Taken, taken
 from breakscope.diagnose.guards import GuardFailure
 from breakscope.diagnose.library_advice import package_of
-from breakscope.diagnose.origins import Origin, defined, is_wrapper, mode_of, origin
+from breakscope.diagnose.origins import Origin, is_wrapper, mode_of, origin, where_defined
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.recompile_advice import advice, asks_for_several, of_kept_state
 from breakscope.diagnose.records import RawFrame
@@ -252,7 +252,7 @@ def _finding(found: Collected, cause: Cause, places: Places, why_expected: str |
     code = catalog.cause_code(cause.guard.cause)
     frame = cause.frame
     compiles = [cause.failure.compile_id, *(one.compile_id for one in cause.recompiles)]
-    location = defined(found, frame, compiles, places)
+    location = where_defined(found, frame, compiles, places)
     raw = (RawFrame(f.file, f.line, f.function, f.source) for f in cause.failure.user_stack)
     stack = places.stack(raw)
     about = f"{placeless(str(cause.guard.source))} {cause.guard.dimension}{' set anew' * cause.anew}"
@@ -439,7 +439,8 @@ def _of_library(cause: Cause, seen: Origin | None, said: str) -> str:
     kept = guard.cause == "constant_value" and "." in str(guard.source) and not is_passed
     if kept and re.search("pass the same at every call|holds flags", said):
         return _FLAG_OF_LIBRARY.format(guard.source, package_of(cause.frame.file))
-    if guard.cause in ("module_attribute", "container") and re.search(r"\bin the caller\b", said):
+    is_state = guard.cause == "module_attribute" or (guard.cause == "container" and not is_passed)
+    if is_state and re.search(r"\bin the caller\b", said):
         times = len(cause.recompiles) + len(cause.refused)
         return of_kept_state(guard, package_of(cause.frame.file), times)
     return said
@@ -556,7 +557,7 @@ def _limit(
         and _defined(cause.frame, places) == location
     ]
     compiles = [one.compile_id for cause in used for one in cause.recompiles]
-    shown = defined(found, group[0].frame, compiles, places)
+    shown = where_defined(found, group[0].frame, compiles, places)
     calls = [reached.calls for reached in group if reached.calls is not None]
     steps = [reached.step for reached in group if reached.step is not None]
     return Finding(

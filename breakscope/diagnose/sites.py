@@ -297,6 +297,8 @@ def _told(
         reach.sides(*at),
         seen,
         besides=reach.breaks_in_loop(*at),
+        filled=reach.filled_at_first(*at),
+        later=reach.asked_later(*at),
         tested=reach.tested_after(*at) if use.shape in ("branch", "plain", "choice") else None,
         both_ways=(seen.packed or _packs(site)) and places.sources.mentions(location.file, _BOTH_WAYS),
         read_at=f" of `{(whose.source or '').strip()}` ({places.short(whose.file, whose.line)})"

@@ -898,3 +898,48 @@ def test_a_branch_between_two_tuples_selects_each_part(scan: Scan) -> None:
         f(torch.ones(2))
     """)
     assert "each part of a tuple by itself" in said(report, "BS101")
+
+
+def test_what_is_made_where_it_is_not_there_yet_is_made_by_a_call_in_eager(scan: Scan) -> None:
+    report = scan("""
+        import torch
+
+        class Weights:
+            def __init__(self):
+                self.held = {}
+            def get(self, shape):
+                if shape not in self.held:
+                    self.held[shape] = torch.nn.Parameter(torch.ones(*shape))
+                return self.held[shape]
+        weights = Weights()
+
+        @torch.compile(backend="eager")
+        def f(x):
+            return x @ weights.get((4, 3))
+        for _ in range(2):
+            f(torch.ones(2, 4))
+    """)
+    (found,) = coded(report, "BS115")
+    assert "It runs only where `shape not in self.held`: one call in eager before the first" in str(
+        found.advice
+    )
+
+
+def test_what_a_test_asks_behind_a_tensor_is_to_be_asked_first(scan: Scan) -> None:
+    report = scan("""
+        import torch
+        DEBUG = False
+
+        @torch.compile(backend="eager")
+        def f(x):
+            ret = {"a": x.sin(), "b": x.cos()}
+            for k in ret:
+                if (torch.isnan(ret[k]).any() or torch.isinf(ret[k]).any()) and DEBUG:
+                    print(f"{k} contains nan or inf.")
+            return ret
+        f(torch.randn(8))
+    """)
+    (found,) = [one for one in report.findings if one.code == "BS301"]
+    assert "Put `DEBUG` first in the test" in str(found.advice)
+    assert "break the graph as well" not in str(found.advice)
+    assert "breaks the graph as well" not in str(found.advice)
