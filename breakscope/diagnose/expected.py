@@ -52,12 +52,19 @@ class Version:
     is_one: bool
 
 
-def reasons(found: Collected, causes: Sequence[Cause]) -> list[str | None]:
-    """For each cause why it is expected; None for one that repeats, grows, or is none of the known kinds."""
+def reasons(found: Collected, causes: Sequence[Cause], constant: Sequence[bool]) -> list[str | None]:
+    """For each cause why it is expected; None for one that repeats, grows, or is none of the known kinds.
+
+    Args:
+        constant: of each, whether its code needs a plain number of it.
+    """
     real = {index for index, cause in enumerate(causes) if cause.refused or not cause.recompiles}
     for versions in _by_code(found, causes):
         real |= _real(found, versions)
-    return [None if index in real else _why(cause) for index, cause in enumerate(causes)]
+    return [
+        None if index in real else _why(cause, constant=is_one)
+        for index, (cause, is_one) in enumerate(zip(causes, constant, strict=True))
+    ]
 
 
 def _by_code(found: Collected, causes: Sequence[Cause]) -> Iterable[list[Version]]:
@@ -192,7 +199,7 @@ def _is_float(text: str) -> bool:
 # ---- in words ----
 
 
-def _why(cause: Cause) -> str:
+def _why(cause: Cause, *, constant: bool) -> str:
     guard = cause.guard
     times = len(cause.recompiles)
     made = "compiled once more" if times == 1 else f"compiled {times} times more"
@@ -210,7 +217,7 @@ def _why(cause: Cause) -> str:
         case "size" if _of_parameter(guard):
             return f"a parameter of another size, which torch compiles in by default: {made}"
         case "size":
-            return _why_size(cause, made)
+            return _why_size(cause, made, constant=constant)
         case "module_attribute" if (guard.actual or "").isdecimal():
             return f"a second value of {guard.source}: {made}, and not again"
         case "symbolic_shape":
@@ -233,7 +240,7 @@ def _why_side(guard: Guard, made: str) -> str:
     return f"sizes on either side of what the code was compiled for: {made}"
 
 
-def _why_size(cause: Cause, made: str) -> str:
+def _why_size(cause: Cause, made: str, *, constant: bool) -> str:
     guard = cause.guard
     before, after = guard.expected or "", guard.actual or ""
     later = [value for value in guard.values[1:] if value not in _APART]
@@ -241,23 +248,17 @@ def _why_size(cause: Cause, made: str) -> str:
         return f"torch compiles a size of {after} apart: {made}"
     after = later[0] if later else after
     if guard.dimension == 0 and before.isdecimal() and after.isdecimal() and int(after) < int(before):
-        said = f"a smaller size ({after} after {before}){_after(cause)}: {made}"
+        said = f"a smaller size ({after} after {before}){_after(cause, constant=constant)}: {made}"
         # What a break hands on, or an object holds, is no batch.
         batch = "; if it is an epoch's last batch of a DataLoader, drop_last=True leaves it out"
         return said if re.search(r" from line |\bself\.|\.\w", guard.source or "") else said + batch
-    return f"a second size of dimension {guard.dimension}{_after(cause)}: {made}"
+    return f"a second size of dimension {guard.dimension}{_after(cause, constant=constant)}: {made}"
 
 
 _CONSTANT = ", of which the code needs the number, so that each is compiled apart"
 
 
-def of_constant(why: str) -> str:
-    """The same, where what changes together with it turns out to be needed as a number."""
-    takes_any = r", after which torch takes any( for which .*? (has|have) the same answers?)?"
-    return re.sub(takes_any, _CONSTANT, why)
-
-
-def _after(cause: Cause) -> str:
+def _after(cause: Cause, *, constant: bool = False) -> str:
     """What torch does with values that come after the second; empty where its records do not tell."""
     made = cause.decided
     if made.lines:
@@ -266,6 +267,8 @@ def _after(cause: Cause) -> str:
     apart = f", and {' and '.join(alone)}, which {'are' if alone[1:] else 'is'} compiled apart" * bool(alone)
     if not made.is_any:
         return apart
+    if constant:
+        return f"{_CONSTANT}{apart}"
     asked = [one.text for one in made.asked if one.parts or (one.near and one.alone and "*" not in one.text)]
     asked = list(dict.fromkeys(asked))
     more = f" and {len(asked) - 1} more that the code asks" * (len(asked) > 1)

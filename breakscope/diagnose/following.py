@@ -56,8 +56,8 @@ _HANDED_ON = ("dtype", "identity")
 # What is a version of its own, whatever is dynamic.
 _APART = ("container", "constant_value", "module_attribute", "identity", "type", "rank", "dtype")
 _MODES = ("global_state", "requires_grad", "dispatch_keys")
-# What reads values: an expression that holds another such one reads what that one made.
 _BY_NAME = "the set of arguments that are passed by name"
+# What reads values: an expression that holds another such one reads what that one made.
 _RAISED = ("BS105", "BS110", "BS111", "BS190", "BS191")
 _DATA = ("BS101", "BS102", "BS103", "BS105", "BS106", "BS127")
 # Torch's ids.
@@ -108,9 +108,10 @@ def linked(
     for finding in (*_groups(left, places), *_limits(made, recompiles)):
         changed[finding.fingerprint] = finding
     left = [one for one in left if one.finding.fingerprint not in changed]
-    alone = [*_compiled_alone(left, sites, places)]
+    # What the script calls itself is a function of its own with or without a break.
     entered = [one.finding.location for one in again if one.origin is None or not one.origin.within]
-    for finding in (*alone, *_limits_of_alone(made, alone, sites, entered)):
+    limits = {one.location: one for one in made if one.code == "BS303" and one.location not in entered}
+    for finding in _compiled_alone(left, sites, places, limits):
         changed[finding.fingerprint] = finding
     now = [changed.get(finding.fingerprint, finding) for finding in made]
     now = _called_from(_with_others(_never_dynamic(_told(now)), again), again, places)
@@ -938,7 +939,15 @@ def _why(one: _Again) -> str:
 # -- what is compiled by itself because something around it broke -------------------------------------
 
 
-def _compiled_alone(again: Sequence[_Again], sites: Sequence[Finding], places: Places) -> Iterable[Finding]:
+def _compiled_alone(
+    again: Sequence[_Again], sites: Sequence[Finding], places: Places, limits: Mapping[Location, Finding]
+) -> Iterable[Finding]:
+    """Also the limit of such a function, which without the break has none.
+
+    Args:
+        limits: by the function that reached it.
+    """
+    left = dict(limits)
     for one in again:
         seen, guard = one.origin, one.finding.guard
         if (_key(one) or ("handed on",))[0] not in ("handed on", "gradient"):
@@ -957,28 +966,10 @@ def _compiled_alone(again: Sequence[_Again], sites: Sequence[Finding], places: P
             runs = f"One call at {seen.where} runs {what} more than once, with {other}"
             runs = runs if seen.same_call else f"{what} is run with {other}, as at {seen.where}"
             alone = f"Without that break{_too(site, one, sites, places)}"
-            yield _follows(one.finding, site, f"{runs}. {alone} {what} is compiled as part of what calls it")
-
-
-_ALONE = re.compile(r"Without that break\b.* is compiled as part of what calls it")
-
-
-def _limits_of_alone(
-    made: Sequence[Finding], alone: Sequence[Finding], sites: Sequence[Finding], entered: Sequence[Location]
-) -> Iterable[Finding]:
-    """A limit of a function that only a break makes one of its own: without that break it has none.
-
-    Args:
-        entered: the functions that are compiled as what the script calls.
-    """
-    for limit in made:
-        if limit.location in entered:
-            continue
-        because = next((one for one in alone if one.location == limit.location), None)
-        site = next((site for site in sites if because and site.fingerprint == because.caused_by), None)
-        said = _ALONE.search(because.advice or "") if because is not None else None
-        if limit.code == "BS303" and site is not None and said is not None:
-            yield _follows(limit, site, said[0])
+            alone = f"{alone} {what} is compiled as part of what calls it"
+            yield _follows(one.finding, site, f"{runs}. {alone}")
+            if (limit := left.pop(one.finding.location, None)) is not None:
+                yield _follows(limit, site, alone)
 
 
 def _goes_on(one: _Again, guard: Guard, seen: Origin, places: Places) -> bool:

@@ -272,7 +272,7 @@ def _dropped(theirs: Theirs) -> str:
     asked = str(theirs.settings)
     if theirs.drop and (theirs.drop.rpartition(".")[2] in asked or _ASKS_RATE.search(asked)):
         return f"Set {rate} to 0 before the first call, or {one_by_one}."
-    training = "" if "training" not in str(theirs.settings) else " eval() does not come here."
+    training = "" if "training" not in asked else " eval() does not come here."
     return (
         f"Layers are skipped at random, and the number is drawn even where {rate} is 0: there breakscope fix"
         " proves that none is skipped, as an overlay; else breakscope fix --unsafe tries torch.where (later"

@@ -36,7 +36,7 @@ class Cause:
         guards: of each of ``recompiles``, what failed in each version that there was; its own cause first.
         refused: those that the limit refused: nothing was compiled for them.
         eager: (file, name) of the functions that Dynamo gave up in this run.
-        decides: what torch decided in its compiles about what a guard is about.
+        decided: what torch decided in its compiles about the guarded value; decides: about any other's.
     """
 
     frame: FrameRef
@@ -48,11 +48,7 @@ class Cause:
     refused: list[Recompile] = field(default_factory=list)
     anew: bool = False
     decides: Callable[[Guard], Decided] = lambda _: Decided()
-
-    @property
-    def decided(self) -> Decided:
-        """What torch decided about the guarded value."""
-        return self.decides(self.guard)
+    decided: Decided = field(default_factory=Decided)
 
 
 def _set_anew(frame: FrameRef, guard: Guard, places: Places) -> int:
@@ -109,6 +105,7 @@ def causes(found: Collected, places: Places) -> tuple[list[Cause], list[Recompil
     for cause in joined:
         compiles = [one.compile_id for one in cause.recompiles]
         cause.decides = partial(decided, found.decided, compiles, function=_code_name(cause.frame))
+        cause.decided = cause.decides(cause.guard)
     return joined, lost
 
 
@@ -240,15 +237,29 @@ def _number(compile_id: str | None) -> int:
 
 def findings(found: Collected, causes_found: list[Cause], places: Places) -> list[Finding]:
     """One finding for each cause."""
-    why = expected.reasons(found, causes_found)
+    seen = [origin_of(found, cause, places) for cause in causes_found]
+    does = [what_it_does(cause, places, one) for cause, one in zip(causes_found, seen, strict=True)]
+    # Also where another size that changes with it is one.
+    constant = [
+        cause.guard.cause == "size" and (one.is_one or one.is_range)
+        for cause, one in zip(causes_found, does, strict=True)
+    ]
+    why = expected.reasons(found, causes_found, constant)
     return [
-        _finding(found, cause, places, reason)
-        for cause, reason in zip(causes_found, why, strict=True)
+        _finding(found, cause, places, one, use, reason)
+        for cause, one, use, reason in zip(causes_found, seen, does, why, strict=True)
         if cause.recompiles
     ]
 
 
-def _finding(found: Collected, cause: Cause, places: Places, why_expected: str | None) -> Finding:
+def _finding(
+    found: Collected,
+    cause: Cause,
+    places: Places,
+    seen: Origin | None,
+    does: Taken,
+    why_expected: str | None,
+) -> Finding:
     code = catalog.cause_code(cause.guard.cause)
     frame = cause.frame
     compiles = [cause.failure.compile_id, *(one.compile_id for one in cause.recompiles)]
@@ -259,10 +270,6 @@ def _finding(found: Collected, cause: Cause, places: Places, why_expected: str |
     steps = [r.step for r in cause.recompiles if r.step is not None]
     raised = any(recompile.raised for recompile in cause.recompiles)
     divides = _divides_by_rate(found, cause, places)
-    seen = origin_of(found, cause, places)
-    does = what_it_does(cause, places, seen)
-    if cause.guard.cause == "size" and (does.is_one or does.is_range) and why_expected is not None:
-        why_expected = expected.of_constant(why_expected)  # another size that changes with it is one
     # The number of a loop's turns is no number that torch takes any of after its second.
     turns = does.is_range and cause.guard.cause in ("int_value", "module_attribute")
     return Finding(
