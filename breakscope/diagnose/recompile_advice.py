@@ -184,8 +184,8 @@ def of_group(
     unrolled = f", but where {does.unrolled} is unrolled over it" if does.is_range else ""
     later = (
         "Torch makes a size dynamic after its second value: where more are compiled,"
-        f" {'the code makes a number of it, or ' * (not does.is_any)}another mode (without gradients, in"
-        " evaluation) begins anew"
+        f" {'the code makes a number of it, or ' * (not does.is_any)}another flag or mode (without gradients,"
+        " in evaluation) begins anew"
         if several and not unrolled
         else f"After the second size torch makes it dynamic by itself{unrolled}"
     )

@@ -175,6 +175,7 @@ class _Versions:
             if guard.source is not None:
                 self._made_for[failure.compile_id, *_about(guard)] = guard.expected
                 self._made_for.setdefault((made, *_about(guard)), guard.actual)
+        failed = self._of_apart(failed)
         lacks = failed[0][1]
         about = _about(lacks)
         if lacks.cause == "symbolic_shape":  # a version for any size but 0 and 1, which have their own
@@ -195,6 +196,29 @@ class _Versions:
         if not (lacks.cause in _CHOOSING or is_apart) or lacks.actual is None:
             return failed
         return sorted(failed, key=lambda one: not fits(one))
+
+    def _of_apart(self, failed: list[tuple[GuardFailure, Guard]]) -> list[tuple[GuardFailure, Guard]]:
+        """The failed guards, those last that tell nothing where 0 and 1 have a version of their own.
+
+        A version for a size of 1 was not meant to serve another size, nor one for any size to serve a 1,
+        whatever guard of it failed first.
+        """
+        sizes = [guard for _, guard in failed if guard.cause in _SIZES]
+        one = next(
+            (guard for guard in sizes if guard.actual in _APART and guard.expected != guard.actual), None
+        )
+        about = None if one is None else ("size", one.source, one.dimension)
+
+        def serves(failure: GuardFailure, guard: Guard) -> bool:
+            if one is None:
+                return guard.cause != "size" or guard.expected not in _APART
+            made_for = self._made_for.get((failure.compile_id, *(about or ())))
+            return guard.cause in _SIZES or made_for == one.actual
+
+        return sorted(failed, key=lambda failed_one: not serves(*failed_one))
+
+
+_APART = ("0", "1")
 
 
 def _about(guard: Guard) -> tuple[object, ...]:

@@ -1162,7 +1162,7 @@ def test_a_size_that_came_with_more_than_two_values_is_not_compiled_once_each() 
     size = Size("x", 0, 3, 5)
     once, often = (of_group(sized(size), [size], 2, seen) for seen in (["3", "5"], ["3", "5", "4"]))
     assert "after the second size torch makes it dynamic by itself" in once.lower()
-    assert "where more are compiled, the code makes a number of it, or another mode" in often
+    assert "where more are compiled, the code makes a number of it, or another flag or mode" in often
 
 
 def test_a_size_that_the_script_keeps_static_is_not_said_to_become_dynamic() -> None:

@@ -305,3 +305,37 @@ def test_an_optional_tensor_that_a_branch_makes_of_itself_is_no_none(scan: Scan)
     (found,) = coded(report, "BS102")
     assert "None without it" not in str(found.advice)
     assert "compute both sides and select with torch.where" in str(found.advice)
+
+
+def test_a_size_of_1_is_compiled_apart_whatever_else_changed_with_it(scan: Scan) -> None:
+    """The newest version fails at the flag first; without the flag the 1 would have been compiled as well."""
+    report = scan("""
+        import torch
+
+        @torch.compile(backend="eager")
+        def f(x, flag):
+            y = x.relu() * 2
+            return y * 2 if flag else y
+        for size in (8, 6, 1, 4):
+            f(torch.randn(size, 4), size == 6)
+    """)
+    (found,) = report.findings
+    assert found.guard is not None
+    assert (found.code, found.guard.values) == ("BS201", ("8", "6", "1", "4"))
+
+
+def test_a_module_whose_forward_is_decorated_is_told_by_its_own_name(scan: Scan) -> None:
+    report = scan("""
+        import torch
+
+        class Net(torch.nn.Module):
+            @torch.no_grad()
+            def forward(self, x, flag=False):
+                return x + 1 if flag else x
+
+        net = torch.compile(Net(), backend="eager")
+        for flag in (False, True):
+            net(torch.ones(4), flag)
+    """)
+    (found,) = coded(report, "BS208")
+    assert (found.location.line, found.location.function) == (6, "Net.forward")

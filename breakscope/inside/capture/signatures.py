@@ -55,6 +55,9 @@ def of_compile(compile_: Compile) -> dict[str, Any]:
 def owner_called(function: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
     """Whose method a call of ``function`` calls, or None, and the arguments without it."""
     owner = getattr(function, "__self__", None)
+    if owner is None and _is_of_torch(function):  # its wrapper of a module whose forward is decorated
+        inner = getattr(function, "__wrapped__", None)
+        owner = inner if isinstance(inner, torch.nn.Module) else None
     if owner is None and getattr(function, "__name__", "") in _MODULE_CALLS and args:
         return args[0], args[1:]  # --compile auto compiles the class's call, and passes the module
     return owner, args
