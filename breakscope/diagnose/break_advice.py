@@ -40,6 +40,7 @@ _BY_TEST = (
     "filter",
     "pairs",
     "steered",
+    "listed twice",
     "dropped",
     "whole",
     "best",
@@ -54,7 +55,18 @@ _OF_VALUES = ("BS101", "BS102", "BS103", "BS105", "BS106", "BS111", "BS123")
 # What is to be called outside of compiled code is in the loop's body as well.
 _LEFT_OUT = ("BS115", "BS121")
 _BODILESS = (
-    *("steered", "list", "backtrace", "neighbours", "tallies", "pairs", "books", "cells", "filter"),
+    *(
+        "steered",
+        "listed twice",
+        "list",
+        "backtrace",
+        "neighbours",
+        "tallies",
+        "pairs",
+        "books",
+        "cells",
+        "filter",
+    ),
     *("group ranked", "group reduced"),
 )
 # An array or a tensor, and no number: what a generator of numpy's draws mostly is one.
@@ -494,6 +506,8 @@ def _words(site: Site) -> dict[str, str]:
     return {
         # Where a value that Python is to use is known first: before the compiled call, or after it.
         "test": test or "condition",
+        "adds": f"; the count is a tensor then, {use.of} = {use.of} + ({test or 'condition'})"
+        * bool(use.shape == "listed twice" and use.of),
         "spread": _spread(use, site.statement),
         "counts": f" (of a bincount torch.zeros(n).index_add(0, {use.of or 'index'}, {mask}.float()))"
         * ("bincount(" in use.taker),
@@ -537,6 +551,9 @@ def _words(site: Site) -> dict[str, str]:
         else f", or set {break_words.SCALARS}, with torch._check on its bounds where the code compares it"
         + asked_too,
         "asked_too": asked_too,
+        "wraps": f". The branch on it ({_lines(use.also)}) is a torch.where then"
+        if use.also
+        else ", which needs no branch where a ring wraps (% its length in the index)",
         "needed_too": f" The number is needed in {_lines(use.also)} as well."
         * bool(use.shape == "loop" and use.also),
         "by_torch": f" ({_of_torch(use.by)})" * bool(use.by),

@@ -552,8 +552,7 @@ REWRITTEN = {
     ),
     "piece": (
         "{It} says where a piece begins: keep it a tensor, without the read, and write the piece with"
-        " `{rewritten}`, which needs no branch where a ring wraps (% its length in the index); what else uses"
-        " {it} then has a tensor."
+        " `{rewritten}`{wraps}; what else uses {it} then has a tensor."
     ),
 }
 BY_SHAPE: dict[tuple[str, Shape], str] = {
@@ -590,6 +589,10 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ("BS101", "steered"): (
         "A value says how Python's own lists and objects change, in a loop that computes as well: {numbers},"
         " or leave this loop in Python and compile what it calls."
+    ),
+    ("BS101", "listed twice"): (
+        "Each side of the branch appends to {it}: compute both, select what they set with torch.where({test},"
+        " …, …), and append that once{adds}."
     ),
     **dict.fromkeys(
         (("BS101", "counted too"), ("BS102", "counted too")),

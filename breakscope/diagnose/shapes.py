@@ -21,6 +21,7 @@ from breakscope.diagnose.statements import (
     is_read,
     leaves_out_layers,
     listed_in_loop,
+    listed_on_both_sides,
     of_index,
     of_statement,
 )
@@ -190,7 +191,11 @@ def _in_loops(use: Use, around: Sequence[ast.AST], callers: Sequence[Sequence[as
     if loop is not None:
         made_of = begins.read_in(loop, around) if use.arguments else ()
         return replace(use, shape="books", taker=_short(loop), line=loop.lineno, arguments=made_of)
-    return replace(use, shape="steered") if use.shape == "python" and in_loop(around) else use
+    if use.shape != "python" or not in_loop(around):
+        return use
+    if (kept := listed_on_both_sides(around)) is not None:
+        return replace(use, shape="listed twice", name=kept[0], of=kept[1])
+    return replace(use, shape="steered")
 
 
 def _of_place(around: Sequence[ast.AST], code: str, callers: Sequence[Sequence[ast.AST]]) -> Use:

@@ -91,6 +91,7 @@ Shape = Literal[
     "whole",
     "counted too",
     "steered",
+    "listed twice",
     "pairs",
     "backtrace",
     "neighbours",
@@ -128,7 +129,7 @@ so. grown: it joins more to a tensor. dropped: it leaves out what a mask does no
 select. whole: it returns early where a mask selects all. first: the
 first position is taken. counted too:
 it sets a tensor, and counts. steered: a loop that computes changes Python's own things where a value
-says so. distinct: how many
+says so; listed twice: it appends to one list on each side of a branch. distinct: how many
 different values there are. python number: it reads back a number that Python made a tensor of.
 
 written: what a mask selects is the index that says where to write.

@@ -356,6 +356,48 @@ def listed_in_loop(around: Sequence[ast.AST]) -> str:
     return ""
 
 
+def listed_on_both_sides(around: Sequence[ast.AST]) -> tuple[str, str] | None:
+    """The list to which each side of a branch in a loop appends once, and the count that one side adds to.
+
+    Else no side does any work of Python's own: ``if bad: bad_ones += 1; out.append(a); continue``.
+    """
+    branch, loop = uses.statement(around), next(iter(_loops(around)[-1:]), None)
+    if not isinstance(branch, ast.If) or loop is None or branch not in loop.body:
+        return None
+    behind = loop.body[loop.body.index(branch) + 1 :]
+    if leaves := isinstance(branch.body[-1], ast.Continue):
+        sides = [branch.body[:-1], [*branch.orelse, *behind]]
+    else:
+        sides = [branch.body, branch.orelse]
+    kept = [_kept_by(side) for side in sides]
+    found = set(kept) if None not in kept else set()
+    later = () if leaves else (node for one in behind for node in ast.walk(one))
+    if len(found) != 1 or any(isinstance(node, ast.Break | ast.Return) for node in later):
+        return None
+    counted = [
+        one.target.id
+        for one in (*sides[0], *sides[1])
+        if isinstance(one, ast.AugAssign) and isinstance(one.target, ast.Name)
+    ]
+    return str(found.pop()), next(iter(counted), "")
+
+
+def _kept_by(side: Sequence[ast.stmt]) -> str | None:
+    """The one list to which a side appends, once, where it else sets names and counts; else None."""
+    lists = []
+    for one in side:
+        match one:
+            case ast.Expr(ast.Call(ast.Attribute(ast.Name(name), "append"), [_], [])):
+                lists.append(name)
+            case ast.Assign(targets) if all(isinstance(target, ast.Name) for target in targets):
+                pass
+            case ast.AugAssign(ast.Name(), ast.Add(), ast.Constant()):
+                pass
+            case _:
+                return None
+    return lists[0] if len(lists) == 1 else None
+
+
 def _leaves_loop(body: Sequence[ast.stmt], around: Sequence[ast.AST]) -> Shape | None:
     """How a branch leaves the loop around it, or its turn."""
     around_it = _loops(around)

@@ -9,6 +9,17 @@ SHAPES = "torch._dynamo.config.capture_dynamic_output_shape_ops = True\n"
 
 LOOPS: tuple[Followed, ...] = (
     f(
+        "BS301>BS101",
+        "what is put into a list on each side",
+        r"Each side of the branch appends to `out`: compute both.*`?torch\.where\(d > 1, .*bad = bad \+ \(d > 1\)",
+        "out, bad, y = [], 0, x[0]\nfor r in x:\n    d = (r - y).abs().sum()\n    if d > 1:\n        bad += 1\n"
+        "        out.append(y)\n        continue\n    y = (y + r) / 2\n    out.append(y)\nreturn torch.stack(out) + bad",
+        (
+            "if d > 1:\n            bad += 1\n            out.append(y)\n            continue\n        y = (y + r) / 2\n",
+            "y = torch.where(d > 1, y, (y + r) / 2)\n        bad = bad + (d > 1)\n",
+        ),
+    ),
+    f(
         "BS120",
         "a write under checkpoint",
         r"`self\.sum = y\.sum\(\)` at \S+ writes to .*skip_fwd_side_effects_in_bwd_under_checkpoint = True",

@@ -259,6 +259,19 @@ SHAPES = (
     ("found", "for r in x:\n    if [[r.all()]]:\n        return 1\nreturn 0"),
     ("steered", "for a in acts:\n    if [[a == 0]]:\n        stack.append(self.emb(x))"),
     ("books", "for a in acts:\n    if [[a == 0]]:\n        stack.append(a)"),
+    (
+        "listed twice",
+        "for z in zs:\n    x = A @ x\n    if [[z > gate]]:\n        bad += 1\n        out.append(x)\n        continue\n"
+        "    x = x + K @ z\n    out.append(x)",
+    ),
+    (
+        "listed twice",
+        "for z in zs:\n    if [[z > gate]]:\n        out.append(self.emb(z))\n    else:\n        out.append(z)",
+    ),
+    (
+        "steered",
+        "for z in zs:\n    if [[z > gate]]:\n        out.append(self.emb(z))\n    else:\n        left.append(z)",
+    ),
     ("stop", "for _ in range(8):\n    if [[f(x - t * g)]] <= 3:\n        break\n    t *= 0.5"),
     ("early", "if [[x.sum() > 2]]:\n    return x, False\ny = x * 2\nreturn y, True"),
     ("undone", "if [[~x.isfinite().all()]]:\n    return x\nx.sum().backward()\nself.opt.step()\nreturn x"),
