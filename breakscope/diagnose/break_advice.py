@@ -55,19 +55,8 @@ _OF_VALUES = ("BS101", "BS102", "BS103", "BS105", "BS106", "BS111", "BS123")
 # What is to be called outside of compiled code is in the loop's body as well.
 _LEFT_OUT = ("BS115", "BS121")
 _BODILESS = (
-    *(
-        "steered",
-        "listed twice",
-        "list",
-        "backtrace",
-        "neighbours",
-        "tallies",
-        "pairs",
-        "books",
-        "cells",
-        "filter",
-    ),
-    *("group ranked", "group reduced"),
+    *("steered", "listed twice", "list", "backtrace", "neighbours", "tallies", "pairs", "books", "cells"),
+    *("filter", "group ranked", "group reduced"),
 )
 # An array or a tensor, and no number: what a generator of numpy's draws mostly is one.
 _DRAWS_MANY = re.compile(
@@ -616,6 +605,10 @@ def _words(site: Site) -> dict[str, str]:
         else "",
         "elsewhere": f"; what else takes it ({_lines(use.taken_too)}) is given all of it too, under the same"
         f" mask, and {mask}.sum() for how many there are"
+        if use.taken_too
+        else "",
+        "beyond": f" (which serves this write alone: what else takes it, {_lines(use.taken_too)}, is as long as"
+        " data say)"
         if use.taken_too
         else "",
         "besides": f"; what else the mask selects ({_lines(use.besides)}) is taken whole as well"

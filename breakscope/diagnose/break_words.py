@@ -977,7 +977,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     ("BS105", "written"): (  # by one index: WRITTEN_CELLS has several
         "What the mask selects says where to write{in_it}, and how many places that are depends on data: mark"
         " the places with all elements, hit = torch.zeros(n).index_add(0, index, {Mask}.float()) > 0, with n"
-        " places, and write torch.where(hit, value, old); or set"
+        " places, and write torch.where(hit, value, old){beyond}; or set"
         f" {SHAPES}, where nothing branches on the size."
     ),
     ("BS105", "selected"): (

@@ -515,7 +515,8 @@ def _of_selection(ends: Sequence[End], around: Sequence[ast.AST], value: str) ->
         if shape in ("reduced", "positions") and other.kind == "test" and other.counted
     ]
     use = replace(_ended(shape, end, innermost, value), mask=mask, of=of, made=made, ascending=ascending)
-    told: tuple[Kind, ...] = ("message", "raised", "test", "returned", "kept")
+    told: tuple[Kind, ...] = ("message", "raised", "test")
+    told += () if shape == "written" else ("returned", "kept")
     too = _lines_of(
         (
             other

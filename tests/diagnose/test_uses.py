@@ -261,8 +261,10 @@ SHAPES = (
     ("books", "for a in acts:\n    if [[a == 0]]:\n        stack.append(a)"),
     (
         "listed twice",
-        "for z in zs:\n    x = A @ x\n    if [[z > gate]]:\n        bad += 1\n        out.append(x)\n        continue\n"
-        "    x = x + K @ z\n    out.append(x)",
+        (
+            "for z in zs:\n    x = A @ x\n    if [[z > gate]]:\n        bad += 1\n        out.append(x)\n"
+            "        continue\n    x = x + K @ z\n    out.append(x)"
+        ),
     ),
     (
         "listed twice",
