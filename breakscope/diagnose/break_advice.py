@@ -607,8 +607,8 @@ def _words(site: Site) -> dict[str, str]:
         f" mask, and {mask}.sum() for how many there are"
         if use.taken_too
         else "",
-        "beyond": f" (which serves this write alone: what else takes it, {_lines(use.taken_too)}, is as long as"
-        " data say)"
+        "beyond": f" (which serves this write alone: what else takes it, {_lines(use.taken_too)}, is as long"
+        " as data say)"
         if use.taken_too
         else "",
         "besides": f"; what else the mask selects ({_lines(use.besides)}) is taken whole as well"
