@@ -204,18 +204,24 @@ class _Versions:
         whatever guard of it failed first.
         """
         sizes = [guard for _, guard in failed if guard.cause in _SIZES]
-        one = next(
+        came = next(
             (guard for guard in sizes if guard.actual in _APART and guard.expected != guard.actual), None
         )
-        about = None if one is None else ("size", one.source, one.dimension)
+        if came is not None:
+            about = "size", came.source, came.dimension
 
-        def serves(failure: GuardFailure, guard: Guard) -> bool:
-            if one is None:
-                return guard.cause != "size" or guard.expected not in _APART
-            made_for = self._made_for.get((failure.compile_id, *(about or ())))
-            return guard.cause in _SIZES or made_for == one.actual
+            def serves(one: tuple[GuardFailure, Guard]) -> bool:
+                failure, guard = one
+                made_for = self._made_for.get((failure.compile_id, *about))
+                return guard.cause in _SIZES or made_for == came.actual
 
-        return sorted(failed, key=lambda failed_one: not serves(*failed_one))
+            return sorted(failed, key=lambda one: not serves(one))
+        apart = [guard for guard in sizes if guard.cause == "size" and guard.expected in _APART]
+        of_them = {_about(guard) for guard in apart}
+        # What only lacks another size, which the one for 1 may take any of, says nothing of this one.
+        if any(g not in apart and (g.cause not in _SIZES or _about(g) in of_them) for _, g in failed):
+            return sorted(failed, key=lambda one: one[1] in apart)
+        return failed
 
 
 _APART = ("0", "1")

@@ -339,3 +339,17 @@ def test_a_module_whose_forward_is_decorated_is_told_by_its_own_name(scan: Scan)
     """)
     (found,) = coded(report, "BS208")
     assert (found.location.line, found.location.function) == (6, "Net.forward")
+
+
+def test_a_size_that_came_as_1_is_the_cause_where_another_size_is_any_by_then(scan: Scan) -> None:
+    report = scan("""
+        import torch
+
+        @torch.compile(backend="eager")
+        def f(x, y):
+            return x.sum() + y.sum()
+        for size in (3, 2, 4):
+            f(torch.randn(size, 4), torch.randn(size - 1, 4))
+    """)
+    changed = {(one.guard.source, one.guard.values) for one in coded(report, "BS201") if one.guard}
+    assert changed == {("x", ("3", "2")), ("y", ("1", "3"))}
