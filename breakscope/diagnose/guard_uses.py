@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import PurePath
-from typing import Literal, TypeGuard
+from typing import Literal
 
 from breakscope.diagnose import becomes, uses
 from breakscope.diagnose.becomes import End, Kind
@@ -613,15 +613,20 @@ def _begins(modules: Iterable[ast.AST], owner: ast.ClassDef) -> tuple[list[ast.A
 
 
 def _is_looped(function: ast.AST, name: str) -> bool:
-    """Whether a loop runs over a container, itself, by enumerate or zip, or by ``range(len(…))``."""
+    """Whether a loop runs over a container, by enumerate, zip or reversed, or by how many it holds."""
+    counts = {name, f"len({name})"}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign) and ast.unparse(node.value) == f"len({name})":
+            counts.update(uses.targets(node))
     over = [node.iter for node in ast.walk(function) if isinstance(node, ast.For | ast.comprehension)]
-    parts = [part for one in over for part in (one, *getattr(one, "args", ()))]
-    parts += [given for part in parts if _is_length(part) for given in part.args]
-    return any(ast.unparse(part) == name for part in parts)
-
-
-def _is_length(node: ast.AST) -> TypeGuard[ast.Call]:
-    return isinstance(node, ast.Call) and uses.called(node) == "len"
+    for _ in range(_WRAPPED):  # reversed(range(len(r) - 1))
+        over += [
+            part
+            for one in over
+            for part in (*getattr(one, "args", ()), getattr(one, "left", None))
+            if isinstance(part, ast.expr) and part not in over
+        ]
+    return any(ast.unparse(part) in counts for part in over)
 
 
 # What makes something of a container, and leaves it as it is.
@@ -629,6 +634,7 @@ _ASKS = re.compile(
     r"(len|enumerate|zip|range|sum|sorted|set|list|tuple|min|max|any|all"
     r"|tensor|as_tensor|asarray|array|(Long|Float)Tensor|stack|cat|concat|hstack|vstack)$"
 )
+_WRAPPED = 3  # calls around what a loop runs over
 _DEEP = 3  # functions that a container is handed through
 
 

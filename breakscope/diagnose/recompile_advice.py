@@ -1463,8 +1463,9 @@ def _unrolled(guard: Guard, does: Taken) -> str | None:
         )
     return (
         f"a loop over {guard.source} is unrolled, so each number of items ({_seen(guard)}) is a version: keep"
-        " it the same, pass what is a list of numbers, or of tensors of one shape, as one tensor where no"
-        " branch asks for an item, or compile what the loop does and leave the loop to Python"
+        " it the same; pass what is a list of numbers, or of tensors of one shape, as one tensor, and compute"
+        " it for all at once, without the loop, where no turn needs another one and no branch asks for an"
+        " item; or compile what the loop does and leave the loop to Python"
     )
 
 

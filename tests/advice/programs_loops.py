@@ -306,7 +306,7 @@ LOOPS: tuple[Followed, ...] = (
     Followed(
         "BS211",
         "a list that a loop runs over",
-        r"^A loop over games is unrolled, so each number of items.*pass what is a list of numbers, or of tensors of one shape, as one tensor",
+        r"^A loop over games is unrolled, so each number of items.*pass what is a list of numbers, or of tensors of one shape, as one tensor, and compute it for all at once",
         "@torch.compile\ndef f(x, games):\n    for g in games:\n        x = x + g\n    return x\n\n"
         "for n in range(1, 4):\n    say(f(x, [float(i) for i in range(n)]))\n",
         (

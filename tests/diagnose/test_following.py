@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 import textwrap
@@ -17,6 +18,7 @@ from breakscope.diagnose import library_advice, reach
 from breakscope.diagnose.arguments import leaves
 from breakscope.diagnose.following import _is_comprehension_of as is_comprehension_of
 from breakscope.diagnose.guard_advice import describe, remedy
+from breakscope.diagnose.guard_uses import _is_looped
 from breakscope.diagnose.records import BreakRecord, RawFrame, with_compiled_frame
 from breakscope.project.sources import Sources
 from breakscope.render import markdown, terminal
@@ -2150,6 +2152,20 @@ def test_a_list_whose_items_are_replaced_has_no_more_for_that(scan: Scan) -> Non
     )
     (items,) = coded(report, "BS211")
     assert str(items.advice).startswith("A loop over xs is unrolled")
+
+
+@pytest.mark.parametrize(
+    "over",
+    [
+        "for t in reversed(range(len(xs))):",
+        "n = len(xs)\n    for t in range(n):",
+        "for t in range(len(xs) - 1, -1, -1):",
+    ],
+)
+def test_a_loop_over_how_many_a_list_holds_is_unrolled_over_it(over: str) -> None:
+    function = ast.parse(f"def f(xs, y):\n    {over}\n        y = y + xs[t]\n    return y").body[0]
+    assert _is_looped(function, "xs")
+    assert not _is_looped(function, "y")
 
 
 @torch
