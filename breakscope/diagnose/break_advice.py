@@ -6,7 +6,7 @@ import ast
 import contextlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
 from breakscope import catalog
@@ -465,13 +465,23 @@ def _how(code: str, shape: Shape) -> str:
     return {"branch": "branch", "slice": "piece"}.get(shape, "tally")
 
 
+def _is_count_of_numbers(use: Use) -> bool:
+    """Whether a tensor of numbers is looked through, as far as its name tells: ``cls.nonzero()``.
+
+    What is not 0 is counted, which of numbers is another thing than their sum, and no torch.where takes them.
+    """
+    finds = re.search(r"\b(nonzero|argwhere|where|count_nonzero)\(", use.value)
+    is_plain = re.fullmatch(r"[\w.]+(\[[^\]]*\])?", use.mask) is not None
+    return bool(finds) and is_plain and re.search(r"mask|keep|valid|\bis_|_is\b|bool", use.mask) is None
+
+
 def _words(site: Site) -> dict[str, str]:
     """What the sentences of a shape say in the user's own names.
 
     ``it`` is the value or the variable that holds it, ``tensor`` what the number is read of, and ``taken``
     where it ends, after a comma.
     """
-    use = site.use
+    use = site.use if not _is_count_of_numbers(site.use) else replace(site.use, mask=f"{site.use.mask} != 0")
     it = use.name or use.value
     is_own = not use.taker and not uses.READS.search(site.condition or "")
     test = (site.condition or "") if is_own else ""
@@ -580,10 +590,7 @@ def _words(site: Site) -> dict[str, str]:
         "kept": "tensor and index that" if use.value.endswith(".tolist()") else "0-d tensor",
         "mask": use.mask or "mask",
         "Mask": mask,
-        # What is not 0 is counted, which of numbers is another thing than their sum.
-        "how_many": f"torch.count_nonzero({use.mask})"
-        if re.search(r"nonzero|argwhere", use.value) and re.fullmatch(r"[\w.]+", use.mask)
-        else f"{mask}.sum()",
+        "how_many": f"{mask}.sum()",
         "rows": _rows(mask, site.seen.fewer),
         # Of rows of several values a mean over all has more than the mask says.
         "by_row": f"; for rows the mask is {mask}[..., None], a None for each dimension more, and a mean over"

@@ -946,6 +946,11 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         " with {Mask}.any(dim) for one of several dimensions{tested}; or set"
         f" {SHAPES}, where nothing branches on how many there are."
     ),
+    ("BS105", "edges"): (
+        "How long the list of positions is depends on data: make it {there}, and pass it in, once where it"
+        " holds the edges of a graph that stays; or set"
+        f" {SHAPES}, where nothing branches on how many there are."
+    ),
     ("BS105", "labels"): (
         "Take the loss over all elements and leave out the rest{in_it}: give it the targets with"
         " .masked_fill({unmasked}, -100), which is its ignore_index; where the mask has several dimensions,"

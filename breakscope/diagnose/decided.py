@@ -8,6 +8,7 @@ asked of it; each with the line. What source can only suggest, these know.
 from __future__ import annotations
 
 import ast
+import math
 import operator
 import re
 from collections import defaultdict
@@ -26,6 +27,13 @@ from breakscope.report.owners import owner_of
 _WANTS_NUMBER = {"guard_int", "guard_float"}
 _LONGEST = 400  # what is asked of many sizes at once is told to nobody
 _COMPARES = {"Eq": "==", "Ne": "!="}
+_ROUNDS: dict[str, Callable[[Any], Any]] = {
+    "int": int,
+    "float": float,
+    "ceil": math.ceil,
+    "floor": math.floor,
+}
+_ROUNDS_TO = {"TruncToInt": "int", "ToFloat": "float", "CeilToInt": "ceil", "FloorToInt": "floor"}
 _CALCULATES = {
     "IntTrueDiv": "/",
     "FloatTrueDiv": "/",
@@ -122,8 +130,13 @@ def decided(
     about = guard.source, guard.dimension if guard.cause in ("size", "symbolic_shape") else None
     # Sizes of 0 and 1 are compiled apart in any case.
     least = 0 if about[1] is None and {"0", "1"} & set(guard.values) else 2
-    came = [int(value) for value in guard.values if value.isdecimal() and int(value) >= least]
-    before = int(guard.expected) if guard.expected and guard.expected.isdecimal() else None
+    came: list[float] = [int(value) for value in guard.values if value.isdecimal() and int(value) >= least]
+    came = [float(value) for value in guard.values if _is_float(value)] or came
+    before: float | None = None
+    if guard.expected is not None and guard.expected.isdecimal():
+        before = int(guard.expected)
+    elif guard.expected is not None and _is_float(guard.expected):
+        before = float(guard.expected)
     lines: dict[tuple[str, int, str], None] = {}
     asked: dict[Question, None] = {}
     symbolic = False
@@ -157,7 +170,7 @@ def _shared(told: Sequence[Event], own: Sequence[Event], guard: Guard) -> set[st
     return found if len(found) == 1 else set()
 
 
-def _needs_what_is_made(one: Event, symbols: set[str], came: Sequence[int], least: int) -> bool:
+def _needs_what_is_made(one: Event, symbols: set[str], came: Sequence[float], least: int) -> bool:
     """Whether the number of what is made of a size is needed, which no other size makes: ``int(n / 16)``."""
     if one["t"] != "asked" or not one.get("wanted"):
         return False
@@ -195,8 +208,8 @@ def _asked(
     told: Sequence[Event],
     symbols: set[str],
     function: str,
-    came: Sequence[int],
-    before: int | None,
+    came: Sequence[float],
+    before: float | None,
     least: int,
 ) -> Iterable[Question]:
     """What a compile asked of some of its symbols.
@@ -205,7 +218,8 @@ def _asked(
         came: the values that were seen; before: what came where it was compiled before; least: the least one
             of which the answer matters.
     """
-    near, any_size = _like(came, least), tuple(value for value in _TRIED if value >= least)
+    near, some = _like(came, least), _FLOATS_TRIED if _are_floats(came) else _TRIED
+    any_size = tuple(value for value in some if value >= least or some is _FLOATS_TRIED)
     made = [one for one in told if one["t"] == "symbolic"]
     names = {one["symbol"]: _words(one["sources"][0], function) for one in made}
     earlier = dict.fromkeys(symbols, before) if before is not None else {}
@@ -235,17 +249,35 @@ def _spoken(expression: str) -> ast.expr | None:
 def _names_in(expression: str) -> frozenset[str]:
     tree = _spoken(expression)
     nodes = ast.walk(tree) if tree is not None else ()
-    return frozenset(node.id for node in nodes if isinstance(node, ast.Name)) - {"Max", "Min"}
+    return frozenset(node.id for node in nodes if isinstance(node, ast.Name)) - {"Max", "Min", *_ROUNDS}
 
 
-def _like(came: Sequence[int], least: int) -> tuple[int, ...]:
-    """Sizes like those that came: around them, from half of one to eight times as much."""
-    low, high = (min(came), max(came)) if came else (_SMALL, _SMALL)
+def _is_float(text: str) -> bool:
+    return re.fullmatch(r"-?\d+\.\d*(e[-+]?\d+)?|-?\d+e[-+]?\d+", text) is not None
+
+
+def _are_floats(came: Sequence[float]) -> bool:
+    return any(isinstance(value, float) for value in came)
+
+
+def _like(came: Sequence[float], least: int) -> tuple[float, ...]:
+    """Sizes like those that came: around them, from half of one to eight times as much.
+
+    Of floats between half of the least and twice the largest; of rates, which are below 1, not beyond 1.
+    """
+    if _are_floats(came):
+        low, high = min(came), max(came)
+        most = 1.0 if low >= 0 and high < 1 else math.inf
+        values = (value * by for value in (low, high) for by in _TIMES)
+        return tuple(sorted({*came, *(value for value in values if value < most)}))
+    low, high = (int(min(came)), int(max(came))) if came else (_SMALL, _SMALL)
     sizes = {low // 2, low // 2 + 1, *range(low, low + 8), high, high + 1, 2 * high, 4 * high + 1, 8 * high}
     return tuple(sorted(size for size in sizes if size >= least))
 
 
 _TRIED = (0, 1, 2, 3, 4, 5, 7, 8, 16, 100, 1_001, 1 << 20)
+_FLOATS_TRIED = (-1e6, -2.0, -0.5, 1e-6, 0.1, 0.25, 0.5, 0.9, 1.5, 2.0, 100.0, 1e6)
+_TIMES = (0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0)
 _SMALL = 4
 _MOST_NAMES = 3
 _OPERATORS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
@@ -265,7 +297,7 @@ _OPERATORS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
 
 
 @lru_cache(maxsize=4_096)
-def _always(expression: str, sizes: tuple[int, ...]) -> bool:
+def _always(expression: str, sizes: tuple[float, ...]) -> bool:
     """Whether any of some sizes give the answer yes: ``3*s77 >= 0``."""
     asked, names = _spoken(expression), sorted(_names_in(expression))
     if asked is None or len(names) > _MOST_NAMES:
@@ -275,7 +307,7 @@ def _always(expression: str, sizes: tuple[int, ...]) -> bool:
     return all(_answer(asked, values) is True for values in tried)
 
 
-def _answer(asked: ast.expr, values: Mapping[str, int]) -> bool | None:
+def _answer(asked: ast.expr, values: Mapping[str, float]) -> bool | None:
     """The answer for some values; None where it is more than arithmetic."""
     try:
         return bool(_value(asked, values))
@@ -283,7 +315,7 @@ def _answer(asked: ast.expr, values: Mapping[str, int]) -> bool | None:
         return None
 
 
-def _value(node: ast.expr, values: Mapping[str, int]) -> Any:
+def _value(node: ast.expr, values: Mapping[str, float]) -> Any:
     """An expression's value. Raises KeyError where it is more than arithmetic."""
     match node:
         case ast.Constant(int(number) | float(number)):
@@ -294,6 +326,10 @@ def _value(node: ast.expr, values: Mapping[str, int]) -> Any:
             return -_value(operand, values)
         case ast.Call(ast.Name("Max" | "Min" as name), [one, other]):
             return (max if name == "Max" else min)(_value(one, values), _value(other, values))
+        case ast.Call(ast.Name(name), [one]) if name in _ROUNDS:
+            return _ROUNDS[name](_value(one, values))
+        case ast.BinOp(left, ast.BitAnd(), right):
+            return _value(left, values) and _value(right, values)
         case ast.BinOp(left, sign, right) | ast.Compare(left, [sign], [right]):
             return _OPERATORS[type(sign)](_value(left, values), _value(right, values))
     raise KeyError(ast.dump(node))
@@ -303,6 +339,8 @@ class _Signs(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         name = ast.unparse(node.func)
+        if name in _ROUNDS_TO:
+            return ast.Call(ast.Name(_ROUNDS_TO[name], ast.Load()), node.args, [])
         sign = _COMPARES.get(name) or _CALCULATES.get(name)
         if sign is None or len(node.args) != 2:
             return node

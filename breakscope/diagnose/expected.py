@@ -269,7 +269,12 @@ def _after(cause: Cause, *, constant: bool = False) -> str:
         return apart
     if constant:
         return f"{_CONSTANT}{apart}"
-    asked = [one.text for one in made.asked if one.parts or (one.near and one.alone and "*" not in one.text)]
+    # A product of sizes is asked for at each step, and is seldom what decides.
+    asked = [
+        one.text
+        for one in made.asked
+        if one.parts or (one.near and one.alone and ("*" not in one.text or "int(" in one.text))
+    ]
     asked = list(dict.fromkeys(asked))
     more = f" and {len(asked) - 1} more that the code asks" * (len(asked) > 1)
     has = "have the same answers" if more else "has the same answer"

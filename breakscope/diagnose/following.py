@@ -40,7 +40,7 @@ from breakscope.diagnose.recompile_advice import (
 )
 from breakscope.diagnose.recompiles import Cause, origin_of, what_it_does
 from breakscope.diagnose.records import unresumed
-from breakscope.diagnose.statements import own_loops
+from breakscope.diagnose.statements import head_of, own_loops
 from breakscope.project.sources import Span
 from breakscope.report.model import Finding, Guard, Location
 from breakscope.report.owners import is_standard
@@ -189,12 +189,17 @@ def _with_others(made: Sequence[Finding], again: Sequence[_Again]) -> list[Findi
     """The findings; what saves the compile for a size does not where another guard fails at that call."""
     passed = {one.finding.fingerprint: {v[0] for v in one.origin.values} for one in again if one.origin}
     where = {one.finding.fingerprint: one.origin.where for one in again if one.origin}
+    options = {
+        one.finding.fingerprint: _given_too(one.finding, one.origin)
+        for one in again
+        if one.origin and one.finding.counts.occurrences == 1
+    }
 
     def at_one_call(*both: Finding) -> bool:
         return len({where[one.fingerprint] for one in both if one.fingerprint in where}) < 2
 
     def with_others(finding: Finding) -> Finding:
-        told = re.search("dynamic|one graph more|[Tt]o save", finding.advice or "")
+        told = re.search("dynamic|one graph more|[Tt]o save|always as", finding.advice or "")
         if finding.code not in _OF_SIZES_AND_NUMBERS or told is None:
             return finding
         others = [
@@ -205,6 +210,13 @@ def _with_others(made: Sequence[Finding], again: Sequence[_Again]) -> list[Findi
         ]
         own = finding.guard.source if finding.guard is not None else None
         names = list(dict.fromkeys(name for name in others if name not in (None, own)))[:_MOST_NAMED]
+        if not names and (also := [name for name in options.get(finding.fingerprint, ()) if name != own]):
+            asked = "it" if len(also) == 1 else "them"
+            said = (
+                f"But {listed(also[:_MOST_NAMED])} changed at the same call: where the code asks for {asked},"
+            )
+            advice = f"{(finding.advice or '').rstrip('.')}. {said} that one is compiled all the same"
+            return replace(finding, advice=advice)
         if not names:
             return finding
         named = listed([_BY_NAME if name == "kwargs" else name for name in names])
@@ -224,7 +236,17 @@ def _with_others(made: Sequence[Finding], again: Sequence[_Again]) -> list[Findi
     return [with_others(finding) for finding in made]
 
 
-_OF_SIZES_AND_NUMBERS = ("BS201", "BS207", "BS211", "BS214")
+_OF_SIZES_AND_NUMBERS = ("BS201", "BS207", "BS208", "BS210", "BS211", "BS214")
+
+
+def _given_too(finding: Finding, seen: Origin) -> list[str]:
+    """What else the call gave otherwise: options, and beside a flag or kind sizes, where none is dynamic yet."""
+    names = list(seen.options)
+    is_second = [one for one in finding.counts.compile_ids if one.endswith("/1")]
+    if finding.code in ("BS208", "BS210") and is_second:
+        names += [name for name, *_ in seen.values]
+        names += [f"dimension {size.dimension} of {size.argument}" for size in seen.sizes]
+    return list(dict.fromkeys(names))
 
 
 def _named_often(names: Sequence[str], made: Sequence[Finding], finding: Finding) -> list[str]:
@@ -522,6 +544,8 @@ def _read_at_breaks(again: Sequence[_Again], sites: Sequence[Finding], places: P
             continue
         file = one.finding.location.file
         site = None if line is None else next((site for site in sites if _breaks_at(site, file, line)), None)
+        if line is not None and site is None:
+            site = next((site for site in sites if _is_named_at(site, file, line, places)), None)
         by_number = site is not None and guard is not None and _is_made_by_number(site, guard, one.origin)
         made = None if one.origin is None else one.origin.made
         by_number |= made is not None and made.data and not made.arguments
@@ -647,6 +671,9 @@ def _selections(one: _Again, guard: Guard, sites: Sequence[Finding], places: Pla
     # What one call gives it twice differs by itself: why it is compiled alone says what to do.
     if line is None and seen is not None and seen.same_call and not guard.resumed and seen.within:
         return []
+    # A layer's own width is that of its weights, whatever of its rows was selected.
+    if seen is not None and seen.same_call and guard.dimension and seen.made is not None and seen.made.kept:
+        return []
     sizes = [(str(size.old), str(size.new)) for size in seen.sizes] if seen is not None else []
     # What a break leaves is as large as an argument only if both are: data gives one such number by chance.
     if came in sizes or (local is None and any(set(size) & set(came) for size in sizes)):
@@ -734,6 +761,14 @@ def _breaks_at(site: Finding, file: str, line: int) -> bool:
     if place.file == file and place.line <= line <= (place.end_line or place.line):
         return True
     return any(frame.file == file and frame.line == line for frame in site.stack)
+
+
+def _is_named_at(site: Finding, file: str, line: int, places: Places) -> bool:
+    """Whether a line calls the function that breaks, by its name: a site has the way of one call alone."""
+    statement = uses.statement(places.sources.around_line(file, line))
+    named = (site.location.function or "").rpartition(".")[2]
+    calls = (node for node in ast.walk(head_of(statement)) if isinstance(node, ast.Call)) if statement else ()
+    return site.location.file == file and any(uses.called(node) == named for node in calls)
 
 
 # -- recompiles that one difference between calls explains --------------------------------------------

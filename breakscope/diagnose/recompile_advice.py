@@ -62,7 +62,7 @@ def advice(
     if does.is_range and guard.cause in ("int_value", "module_attribute") and _counts(guard):
         text = _turns(guard)
     elif _is_sized(guard):
-        text = _size(guard, origin, does)
+        text = _size(guard, origin, times, does)
     elif guard.cause in ("int_value", "float_value", "constant_value"):
         text = _value(guard, origin, times, does) if side is None else _side(guard, side, does.made)
     elif guard.cause == "module_attribute":
@@ -287,7 +287,7 @@ def _of_no_size(guard: Guard, origin: Origin, does: Taken) -> str | None:
     return None
 
 
-def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
+def _size(guard: Guard, origin: Origin | None, times: int, does: Taken) -> str:
     if _OWN.search(guard.expression):
         return _own_tensor(guard)
     if "___from_numpy" in guard.expression and _is_only_apart(guard):
@@ -318,7 +318,7 @@ def _size(guard: Guard, origin: Origin | None, does: Taken) -> str:
         return _decided_by_value(guard, origin, number, does)
     if (said := _of_no_size(guard, origin, does)) is not None:
         return _of_one(guard) if _is_apart_from_dynamic(guard) else said
-    return _decided(guard, origin, does) if origin.sizes else _of_none(guard, origin, does)
+    return _decided(guard, origin, times, does) if origin.sizes else _of_none(guard, origin, does)
 
 
 def _is_only_apart(guard: Guard) -> bool:
@@ -562,7 +562,7 @@ def _of_each(guard: Guard, origin: Origin, does: Taken) -> str:
     )
 
 
-def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
+def _decided(guard: Guard, origin: Origin, times: int, does: Taken) -> str:
     size = origin.sizes[0]
     is_own = origin.direct or size.argument == guard.source
     where = "" if is_own else f", from which {guard.source} has its size,"
@@ -571,7 +571,9 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
         return _of_condition(guard, origin, does)
     others = [value for value in guard.values if value not in _SPECIAL_SIZES]
     if ones and len(others) < A_SECOND:
-        return _zero_or_one(guard, size, origin, where, ones)
+        return _zero_or_one(guard, size, origin, where, ones, times)
+    if (said := _of_fixed(guard, origin, does)) is not None:
+        return said
     if ones:
         return (
             f"dimension {size.dimension} of {size.argument}{_whole(origin)} came with {listed(others)}: for"
@@ -579,8 +581,6 @@ def _decided(guard: Guard, origin: Origin, does: Taken) -> str:
             f" {listed(ones)} came too, and torch compiles sizes 0 and 1 apart from all others, one graph for"
             f" each. {_apart(size, origin)}"
         )
-    if (said := _of_fixed(guard, origin, does)) is not None:
-        return said
     if _is_one_by_one(guard, origin):
         return _of_each(guard, origin, does)
     if rival := next(iter(origin.rivals), None):
@@ -718,8 +718,10 @@ def _pad(size: Size) -> str:
     return "pad to one size"
 
 
-def _zero_or_one(guard: Guard, size: Size, origin: Origin, where: str, ones: list[str]) -> str:
+def _zero_or_one(guard: Guard, size: Size, origin: Origin, where: str, ones: list[str], times: int) -> str:
     each = " for each" if len(ones) > 1 else ""
+    # A flag, a mode or an option that is there or not makes several versions of each size.
+    often = ", once" if times <= len(ones) else ", and as many as what else differs makes of it"
     at = "at" if {str(size.new), guard.actual} & set(ones) else "before the call at"
     # A 1 that the call's size was not is what the code makes of it, or a size of a layer's own.
     is_other = guard.actual in ones and str(size.new) not in ones
@@ -734,7 +736,7 @@ def _zero_or_one(guard: Guard, size: Size, origin: Origin, where: str, ones: lis
         where_it_came = f"in the call at {origin.earlier}"
     came = (
         f"torch compiles sizes 0 and 1 apart from all others, and {what} came with {' and '.join(ones)}"
-        f" {where_it_came}: one graph more{each}, once"
+        f" {where_it_came}: one graph more{each}{often}"
     )
     return f"{came}. {_apart(size, origin)}"
 
@@ -848,6 +850,9 @@ def _value(guard: Guard, origin: Origin | None, times: int, does: Taken) -> str:
             f"{asks} asks for {name} ({_seen(guard)} were seen): a version for each side is normal, made"
             " once, as of a rate that is 0 in evaluation"
         )
+    floats = [value for value in guard.values if _kind(value) == "float"]
+    if kinds == {"int", "float"} and (does.is_one or len(floats) > A_SECOND):
+        return f"{_constant(guard, name, does)}. An int is a version of its own as well: float({name})"
     if kinds == {"int", "float"}:
         return (
             f"pass {name} always as a float, float({name}): ints and floats are compiled apart, and after its"
@@ -1365,8 +1370,27 @@ def _handed_on(guard: Guard, does: Taken) -> str:
     )
 
 
+def _of_plain_kinds(guard: Guard, does: Taken) -> str | None:
+    """Of a number that came as an int and as a float, or a tuple that came as a list."""
+    kinds = set(guard.values) if guard.cause == "type" else set()
+    if kinds == {"int", "float"}:
+        needs = does.fixes or does.needed(_ASKS)
+        but = f"; but the code needs its number ({needs}), so that each value is one all the same"
+        return (
+            f"pass {guard.source} always as a float, float({guard.source}): an int and a float are versions"
+            f" of their own{but * bool(needs)}"
+        )
+    if kinds == {"tuple", "list"}:
+        return (
+            f"pass {guard.source} always as one of the two, a tuple or a list: each is a version of its own,"
+            " as is each number of items that it holds"
+        )
+    return None
+
+
 def _object(guard: Guard, origin: Origin | None, does: Taken) -> str:
-    text = _unrolled(guard, does) or _filled(guard, does) or _of_kind(guard) or remedy(guard)
+    text = _unrolled(guard, does) or _filled(guard, does) or _of_kind(guard) or _of_plain_kinds(guard, does)
+    text = text or remedy(guard)
     if guard.cause == "container" and (held := _HELD.search(guard.expression)):
         return (
             f"the {held['what']} of {guard.source} are not as many as when it was compiled: take away or add"

@@ -273,6 +273,8 @@ def _of_mask(ends: Sequence[End], around: Sequence[ast.AST], value: str, code: s
             ast.Subscript(of, chosen),
         ] if given and ast.unparse(given[0]) != "-1":
             return Use("rows", value, taker=_short(around[-3]), of=ast.unparse(of), mask=ast.unparse(chosen))
+    if isinstance(around[-1], ast.Call) and _are_pairs(around):
+        return Use("edges", value)
     if isinstance(around[-1], ast.Call) and loops.takes_last(around):
         return Use("positions", value, mask=loops.mask_of(around[-1]))
     if isinstance(around[-1], ast.Call) and loops.takes_first(around):
@@ -290,6 +292,18 @@ def _of_mask(ends: Sequence[End], around: Sequence[ast.AST], value: str, code: s
     ):
         return replace(use, shape="group ranked" if use.shape == "ranked" else "group reduced", groups=groups)
     return use
+
+
+def _are_pairs(around: Sequence[ast.AST]) -> bool:
+    """Whether the positions of a matrix are taken apart: ``row, col = adj.nonzero().t()``."""
+    statement = uses.statement(around)
+    match statement:
+        case ast.Assign([ast.Tuple([_, _, *_])], value) if value in around:
+            return isinstance(around[-1], ast.Call) and uses.called(around[-1]) in _FINDS
+    return False
+
+
+_FINDS = ("nonzero", "argwhere", "where")
 
 
 def _ended(shape: Shape, end: End | None, innermost: ast.AST | None, value: str) -> Use:

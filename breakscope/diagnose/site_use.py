@@ -59,6 +59,7 @@ Shape = Literal[
     "flag",
     "reduced",
     "positions",
+    "edges",
     "loss",
     "labels",
     "packed",
@@ -136,6 +137,7 @@ written: what a mask selects is the index that says where to write.
 backtrace: its function follows indices back one by one, as Viterbi does.
 neighbours: loops put the indices of pairs into lists where a value says so. tallies: loops add into cells.
 rows: a mask selects as many of each row, and what it selects is given rows again.
+edges: the positions in a matrix are taken apart, as pairs.
 items: what a mask selects becomes items of a list that Python sorts.
 tallied: only how many a mask selects is asked. best: each turn of a loop is held against the best so far.
 extreme: the branch only keeps the largest or least so far. kept message: it is kept, and decides a message.

@@ -324,6 +324,23 @@ def test_a_size_of_1_is_compiled_apart_whatever_else_changed_with_it(scan: Scan)
     assert (found.code, found.guard.values) == ("BS201", ("8", "6", "1", "4"))
 
 
+def test_dynamic_is_not_advised_for_what_a_loop_is_unrolled_over_where_1_came_too(scan: Scan) -> None:
+    report = scan("""
+        import torch
+
+        @torch.compile(backend="eager")
+        def f(x):
+            for at in range(x.size(0)):
+                x = x + at
+            return x
+        for size in (4, 3, 1, 5):
+            f(torch.randn(size))
+    """)
+    (found,) = coded(report, "BS201")
+    assert "(a loop (line 6))" in str(found.advice)
+    assert "dynamic=True does not help" in str(found.advice)
+
+
 def test_a_module_whose_forward_is_decorated_is_told_by_its_own_name(scan: Scan) -> None:
     report = scan("""
         import torch
@@ -353,3 +370,76 @@ def test_a_size_that_came_as_1_is_the_cause_where_another_size_is_any_by_then(sc
     """)
     changed = {(one.guard.source, one.guard.values) for one in coded(report, "BS201") if one.guard}
     assert changed == {("x", ("3", "2")), ("y", ("1", "3"))}
+
+
+def test_a_value_of_a_break_that_is_met_at_two_calls_goes_with_it_at_both(scan: Scan) -> None:
+    report = scan("""
+        import torch
+
+        def tau(t):
+            return 1 if t >= 200 else 0
+
+        @torch.compile(backend="eager")
+        def step(x, last, t):
+            x = x * tau(last)
+            return x + tau(t)
+        for last, t in ((900, 500), (500, 100), (100, 50)):
+            step(torch.randn(4), torch.tensor(last), torch.tensor(t))
+    """)
+    (site,) = coded(report, "BS101")
+    values = coded(report, "BS213")
+    assert len(values) == 2
+    assert {one.caused_by for one in values} == {site.fingerprint}
+
+
+def test_an_option_that_changed_at_the_same_call_is_named(scan: Scan) -> None:
+    report = scan("""
+        import torch
+
+        @torch.compile(backend="eager")
+        def f(x, scale, deep=False):
+            y = x * scale
+            return y + x.mean() if deep else y
+        f(torch.randn(4, 3), 2)
+        f(torch.randn(4, 3), 0.5, deep=True)
+    """)
+    (found,) = coded(report, "BS208")
+    assert "But scale changed at the same call" in str(found.advice)
+
+
+@pytest.mark.parametrize(
+    ("values", "advice"),
+    [
+        ("(0.2, 0, 0.08, 0.16, 0.22)", "The code needs p as a constant"),
+    ],
+)
+def test_a_float_that_came_as_an_int_is_a_constant_where_the_code_needs_one(
+    scan: Scan, values: str, advice: str
+) -> None:
+    report = scan(f"""
+        import torch
+
+        @torch.compile(backend="eager")
+        def f(x, p):
+            return x * torch.empty(4, 1).bernoulli_(p)
+        for p in {values}:
+            f(torch.randn(4, 3), p)
+    """)
+    said = [str(one.advice) for one in (*coded(report, "BS207"), *coded(report, "BS210"))]
+    assert any(one.startswith(advice) for one in said), said
+
+
+def test_what_is_made_of_a_rate_says_which_rates_fit(scan: Scan) -> None:
+    """A third rate is compiled again, where what it makes is 1; torch says so of the second."""
+    report = scan("""
+        import torch
+
+        @torch.compile(backend="eager")
+        def f(x, rate):
+            keep = int(16 * (1 - rate))
+            return torch.nn.functional.linear(x[:, :keep].sum(1), torch.ones(3, 8))
+        for rate in (0.75, 0.5, 0.4):
+            f(torch.randn(4, 16, 8), rate)
+    """)
+    (found,) = coded(report, "BS207")
+    assert "for which int(" in str(found.expected)

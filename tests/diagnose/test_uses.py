@@ -287,6 +287,8 @@ SHAPES = (
     ("across", "y = z @ [[x[keep]]].T\nreturn y.amax(-1)"),
     ("looked up", "top = s[keep].argmax()\nreturn [[x[keep]]][top]"),
     ("reduced", "y = [[x[event.bool()]]]\nreturn y.mean()"),
+    ("edges", "row, col = [[adj.nonzero()]].t()\ny = h[row].sum(1)"),
+    ("edges", "row, col = [[torch.where(adj)]]\ny = h[row].sum(1)"),
     ("grown", "if [[self.filled > 3]]:\n    y = torch.cat([y, z])\nreturn y * 2"),
     ("reduced", "y = [[x[..., keep]]].mean(-1)"),
     (
@@ -973,7 +975,7 @@ def test_what_is_reduced_is_told_by_the_name_that_holds_it(tmp_path: Path, reduc
 @pytest.mark.parametrize(
     ("counted", "body"),
     [
-        ("torch.count_nonzero(x.values)", "n = len([[x.values.nonzero()]])\nreturn y / n"),
+        ("(x.values != 0).sum()", "n = len([[x.values.nonzero()]])\nreturn y / n"),
         ("(x > 3).sum()", "n = len([[(x > 3).nonzero()]])\nreturn y / n"),
         ("m.sum()", "n = [[x[m]]].shape[0]\nreturn y / n"),
     ],
