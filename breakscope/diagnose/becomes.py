@@ -1277,8 +1277,15 @@ def is_tensor(node: ast.AST | None, way: Sequence[ast.AST], asked: set[str] | No
         asked: names that were asked already, which ends circles; others are added.
     """
     asked = set() if asked is None else asked
+    if isinstance(node, ast.Name) and _is_listed(node.id, way):
+        return False
     seen = None if node is None else kinds.is_tensor(node, way)
     return _reads_as_tensor(node, way, asked) if seen is None else seen
+
+
+def _is_listed(name: str, way: Sequence[ast.AST]) -> bool:
+    """Whether a tensor's name goes on as the list of its numbers: ``size = size.tolist()``."""
+    return any(ast.unparse(value) == f"{name}.tolist()" for value in values_of(name, way))
 
 
 def _reads_as_tensor(node: ast.AST | None, way: Sequence[ast.AST], asked: set[str]) -> bool:

@@ -131,7 +131,7 @@ def _with_recompiles(now: Sequence[Finding]) -> list[Finding]:
         said = f"{told} (for {listed(names[:_MOST_NAMED])}{' and others' * (len(names) > _MOST_NAMED)})"
         if not all(one.expected for one in own):
             then = re.sub(r" s\.", " s; breakscope remedy tries what saves them.", then, count=1)
-        elif any(one.code == "BS201" for one in own):
+        elif any(one.code == "BS201" and not _of_ones(one.guard) for one in own):
             then = re.sub(r" s\.", f" s. {_DYNAMIC_AT_ONCE}", then, count=1)
         return replace(finding, advice=f"{head}{said}{then}")
 
@@ -142,6 +142,11 @@ _DYNAMIC_AT_ONCE = (
     "All are expected; dynamic=True in torch.compile saves some of those for sizes, where nothing of a fixed"
     " size is as large at the first call."
 )
+
+
+def _of_ones(guard: Guard | None) -> bool:
+    """Whether 0 or 1 is among two sizes, which dynamic=True compiles apart too."""
+    return guard is not None and bool({guard.expected, guard.actual} & {"0", "1"}) and len(guard.values) < 3
 
 
 def _what_differed(guard: Guard) -> str:
@@ -240,7 +245,7 @@ _OF_SIZES_AND_NUMBERS = ("BS201", "BS207", "BS208", "BS210", "BS211", "BS214")
 
 
 def _given_too(finding: Finding, seen: Origin) -> list[str]:
-    """What else the call gave otherwise: options, and beside a flag or kind sizes, where none is dynamic yet."""
+    """What else the call gave otherwise: options, and beside a flag sizes, where none is dynamic yet."""
     names = list(seen.options)
     is_second = [one for one in finding.counts.compile_ids if one.endswith("/1")]
     if finding.code in ("BS208", "BS210") and is_second:
@@ -543,9 +548,10 @@ def _read_at_breaks(again: Sequence[_Again], sites: Sequence[Finding], places: P
             yield _follows(one.finding, hands, f"{guard.source} is an array that is made here")
             continue
         file = one.finding.location.file
-        site = None if line is None else next((site for site in sites if _breaks_at(site, file, line)), None)
-        if line is not None and site is None:
-            site = next((site for site in sites if _is_named_at(site, file, line, places)), None)
+        handing = [] if line is None else [site for site in sites if _breaks_at(site, file, line)]
+        if line is not None and not handing:
+            handing = [site for site in sites if _is_named_at(site, file, line, places)][:1]
+        site = next(iter(handing), None)
         by_number = site is not None and guard is not None and _is_made_by_number(site, guard, one.origin)
         made = None if one.origin is None else one.origin.made
         by_number |= made is not None and made.data and not made.arguments
@@ -555,7 +561,18 @@ def _read_at_breaks(again: Sequence[_Again], sites: Sequence[Finding], places: P
             # A number that is kept as a tensor is guarded by nothing: that serves where no branch asks.
             is_captured = one.finding.code == "BS213" and "capture_scalar_outputs" in (site.advice or "")
             own = one.finding.advice if is_captured else None
-            yield _follows(one.finding, site, (own or "").rstrip("."))
+            yield _follows(one.finding, site, (own or "").rstrip(".") or _as_well(handing[1:], site))
+
+
+def _as_well(others: Sequence[Finding], first: Finding) -> str:
+    """That further breaks on the way hand a value on too; empty where there is none elsewhere."""
+    at = {(one.location.file, one.location.line) for one in others}
+    at -= {(first.location.file, first.location.line)}
+    if not at:
+        return ""
+    named = [f"{PurePath(file).name}:{line}" for file, line in sorted(at)]
+    more = ["others"] * (len(named) > _MOST_NAMED)
+    return f"The breaks at {listed([*named[:_MOST_NAMED], *more])} hand it on as well, and have to go too"
 
 
 def _is_nameless(one: _Again) -> bool:
@@ -766,7 +783,8 @@ def _breaks_at(site: Finding, file: str, line: int) -> bool:
 def _is_named_at(site: Finding, file: str, line: int, places: Places) -> bool:
     """Whether a line calls the function that breaks, by its name: a site has the way of one call alone."""
     statement = uses.statement(places.sources.around_line(file, line))
-    named = (site.location.function or "").rpartition(".")[2]
+    of_lambda = re.search(r"\b(\w+) = lambda\b", site.location.source or "")
+    named = of_lambda[1] if of_lambda else (site.location.function or "").rpartition(".")[2]
     calls = (node for node in ast.walk(head_of(statement)) if isinstance(node, ast.Call)) if statement else ()
     return site.location.file == file and any(uses.called(node) == named for node in calls)
 

@@ -15,9 +15,10 @@ _CONFIG = "torch._dynamo.config"
 _ASKED = (
     *(
         ("BS102", shape)
-        for shape in ("branch", "check", "python", "early", "fast path", "turn", "stop", "found", "undone")
+        for shape in ("branch", "check", "python", "early", "fast path", "turn", "stop", "found")
     ),
-    *(("BS102", shape) for shape in ("told", "choice", "verdict", "tested pick", "loop")),
+    *(("BS102", shape) for shape in ("told", "choice", "verdict", "tested pick", "loop", "best", "extreme")),
+    *(("BS102", shape) for shape in ("steered", "listed twice", "search", "undone", "skip")),
     *(("BS105", shape) for shape in ("counted", "loop", "books", "python")),
 )
 _SCALARS = ("BS102", "BS103")
@@ -85,7 +86,8 @@ class Theirs:
         under: how many sites of its package that line leads to; runs_model: whether it calls a module, and
             no function of the library. source: the statement that the site is in.
         given: whether the settings ask for what the library's own call gives it, which no caller decides.
-        through: the library's line that calls torch, where the site is in torch.
+        through: the library's line that calls torch, where the site is in torch. standard: of a site in
+            Python's own library the line that comes there, with its source.
         setter: the object's method that sets what the settings ask to be None.
         number: what the caller passes of which alone a test is calculated.
         precomputed: options that its function returns as they are, in place of computing them.
@@ -110,6 +112,7 @@ class Theirs:
     number: str = ""
     imported: str = ""
     precomputed: tuple[str, ...] = ()
+    standard: str = ""
 
     @property
     def module(self) -> str | None:
@@ -191,10 +194,10 @@ def advice(
         )
     if (why := _of_no_setting(code, theirs)) is not None:
         return f"{_whose(theirs)}, {why}, so no setting helps: {_ways(theirs)}."
-    if (code, shape) in _ASKED:
+    if (code, shape) in _ASKED or (code == "BS102" and shape in ("slice", "size") and also):
         what = "how many there are" if code == "BS105" else "the number"
         return f"{_whose(theirs)}, where a branch asks for {what}, so no setting helps: {_ways(theirs)}."
-    if code in ("BS102", "BS105"):
+    if code in ("BS102", "BS105") or (code == "BS106" and ".item()" in theirs.source):
         setting = "capture_dynamic_output_shape_ops" if code == "BS105" else "capture_scalar_outputs"
         # An argument that is None makes the library find it out from data.
         given = f", or make the call{theirs.at} so that `{theirs.settings}` does not hold" * (
@@ -332,7 +335,10 @@ def _whose(theirs: Theirs) -> str:
     where += f", reached from {theirs.caller}" if theirs.caller else ""
     only = f" and only where `{theirs.settings}`" if theirs.settings else ""
     only += f" ({theirs.setter}() before the call sets that)" * bool(theirs.setter)
-    return f"The line is in {theirs.package}{where}{only}"
+    what = (
+        theirs.standard and f"The line is Python's own, and {theirs.standard} of {theirs.package} comes here"
+    )
+    return f"{what or f'The line is in {theirs.package}'}{where}{only}"
 
 
 def _outside(theirs: Theirs) -> str:

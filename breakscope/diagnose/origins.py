@@ -78,6 +78,7 @@ class Origin:
         alike: (name in the function, dimension) of arguments that changed as the first of ``sizes`` did.
         called: the file and the line of the function that is called, where torch's wrappers are left away.
         parameters: the names that this function gives its arguments.
+        lines: of all the calls that had it compiled again, and of the one before, by the project's line.
         options: arguments that say what is to be done, and were given otherwise: a flag, a text, None.
     """
 
@@ -107,6 +108,7 @@ class Origin:
     called: tuple[str, int] | None = None
     parameters: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
 
     @property
     def numbers(self) -> tuple[tuple[str, str, str], ...]:
@@ -413,6 +415,12 @@ def where_defined(
 def is_wrapper(file: str) -> bool:
     """Whether a file holds torch's ``def inner(*args, **kwargs)`` around what is compiled."""
     return file.endswith("external_utils.py")
+
+
+def lines_of(found: Collected, compiles: Iterable[str | None], places: Places) -> tuple[str, ...]:
+    """The project's lines from which the outermost calls of some compiles came, each once, in order."""
+    calls = (_signature(found, compiled) for compiled in compiles)
+    return tuple(dict.fromkeys(_line_of_project(call, places)[0] for call in calls if call is not None))
 
 
 def _spelled(caller: RawFrame | None, places: Places) -> frozenset[str]:

@@ -134,6 +134,9 @@ def call_of(origin: Origin) -> str:
     """The outermost call, by the project's line: ``the call at train.py:27``."""
     if origin.by is not None:
         return f"the call that {origin.by}() makes ({origin.where})"
+    if len(origin.lines) > 1:
+        more = ["others"] * (len(origin.lines) > _SEVERAL)
+        return f"the calls at {listed([*origin.lines[:_SEVERAL], *more])}"
     return f"the call at {origin.where}"
 
 
@@ -1208,12 +1211,16 @@ def _attribute(guard: Guard, times: int, does: Taken) -> str:
 _KINDS_OF_STATE = 3  # none yet, 0 or 1, and any other
 
 
-def of_kept_state(guard: Guard, package: str, times: int) -> str:
+def of_kept_state(guard: Guard, package: str, times: int, *, is_any: bool) -> str:
     """Of what a library's object keeps for itself, where no caller can hold it in its place."""
-    each = "a version for each kind of value is normal, made once"
+    each = "each value is a version"
+    if is_any:
+        each = "None, 0, 1 and one more number are a version each, after which torch takes any"
+    if times <= _KINDS_OF_STATE:
+        each = "a version for each kind of value is normal, made once"
     return (
         f"{guard.source} is state that {package} keeps in its own object ({_seen(guard)} were seen), and"
-        f" {each if times <= _KINDS_OF_STATE else 'each value is a version'}. To save that, set it before the"
+        f" {each}. To save that, set it before the"
         " first compiled call to what it has later, and again each time that the object is set up anew, where"
         " it lets you; or leave the function eager that needs it, with torch.compiler.disable on it"
     )

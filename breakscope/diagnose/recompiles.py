@@ -17,7 +17,7 @@ from breakscope.diagnose.guard_paths import of_strides, placeless
 from breakscope.diagnose.guard_uses import Taken, taken
 from breakscope.diagnose.guards import GuardFailure
 from breakscope.diagnose.library_advice import package_of
-from breakscope.diagnose.origins import Origin, is_wrapper, mode_of, origin, where_defined
+from breakscope.diagnose.origins import Origin, is_wrapper, lines_of, mode_of, origin, where_defined
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.recompile_advice import advice, asks_for_several, of_kept_state
 from breakscope.diagnose.records import RawFrame
@@ -384,8 +384,10 @@ def origin_of(found: Collected, cause: Cause, places: Places) -> Origin | None:
     seen = origin(found, cause.failure.compile_id, first.compile_id, cause.guard, places, cause.frame)
     if seen is None:
         return None
-    modes = [mode_of(found, one.compile_id) for one in (*cause.recompiles, *cause.refused)]
-    return replace(seen, one_each=None not in modes and len(set(modes)) == len(modes))
+    again = [one.compile_id for one in (*cause.recompiles, *cause.refused)]
+    modes = [mode_of(found, compiled) for compiled in again]
+    lines = lines_of(found, (cause.failure.compile_id, *again), places)
+    return replace(seen, one_each=None not in modes and len(set(modes)) == len(modes), lines=lines)
 
 
 def _advice(cause: Cause, seen: Origin | None, does: Taken) -> str:
@@ -479,7 +481,7 @@ def _of_library(cause: Cause, seen: Origin | None, said: str) -> str:
     is_state = guard.cause == "module_attribute" or (guard.cause == "container" and not is_passed)
     if is_state and re.search(r"\bin the caller\b", said):
         times = len(cause.recompiles) + len(cause.refused)
-        return of_kept_state(guard, package_of(cause.frame.file), times)
+        return of_kept_state(guard, package_of(cause.frame.file), times, is_any=cause.decided.is_any)
     return said
 
 

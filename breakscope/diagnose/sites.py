@@ -273,6 +273,9 @@ def _told(
             given=reach.gives_itself(places.sources, stack, settings),
             through=_through(stack, places) if owner == "torch" else "",
             setter=setter,
+            standard=f"`{(whose.source or '').strip()}` ({places.short(whose.file, whose.line)})"
+            if standard and whose is not None
+            else "",
             imported=_imported(location, stack) if owner == "library" else "",
             precomputed=reach.precomputed(*at) if owner == "library" else (),
             number=reach.passed_number(*at, stack) if owner == "library" else "",
