@@ -191,7 +191,7 @@ def _(x):
         "call of a disabled function",
         "Somebody has put torch.compiler.disable on the function (or calls it here), which tells Dynamo "
         "to run it eagerly. Each call ends a graph and starts another.",
-        "Remove torch.compiler.disable, or call the function before or after the compiled part.",
+        "Leave it where it keeps away more breaks or an error; else remove it, or call it outside.",
         """\
 # before
 @torch.compiler.disable

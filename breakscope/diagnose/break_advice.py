@@ -180,6 +180,8 @@ def advice(
         )
     if site.use.own:  # torch.compile of a function takes away the mark that it is not to be compiled
         text = _DISABLED.sub("do not compile the function itself", text)
+    if "put torch.compiler.disable on" in text and "one break" not in text:
+        text += " A function so marked is one break at each of its calls."
     if not site.within or site.theirs is not None or "in the caller" not in text:
         return text
     if site.looped_in:

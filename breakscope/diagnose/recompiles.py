@@ -479,7 +479,7 @@ def _of_library(cause: Cause, seen: Origin | None, said: str) -> str:
     if kept and re.search("pass the same at every call|holds flags", said):
         return _FLAG_OF_LIBRARY.format(guard.source, package_of(cause.frame.file))
     is_state = guard.cause == "module_attribute" or (guard.cause == "container" and not is_passed)
-    if is_state and re.search(r"\bin the caller\b", said):
+    if is_state and re.search(r"\bin the caller\b|\bin __init__\b", said):
         times = len(cause.recompiles) + len(cause.refused)
         return of_kept_state(guard, package_of(cause.frame.file), times, is_any=cause.decided.is_any)
     return said
