@@ -34,7 +34,7 @@ _MADE_OF_PARTS = (
 _SIGNS = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
 _LIBRARIES = ("torch", "np", "numpy", "F")  # their functions compute with what they are given
 # What gives other numbers where the caller computes it once more.
-_DRAWS = re.compile(
+DRAWS = re.compile(
     r"(rand\w*|normal\w*|multinomial|bernoulli|r?sample|dropout\d?d?|shuffle|choices?|uniform\w*)$"
 )
 _MOST = 6  # operations: a caller that computes more than these a second time had better read the result
@@ -209,7 +209,7 @@ def _made_of(node: ast.AST | None, way: _Way, asked: set[str]) -> set[str] | Non
     if isinstance(node, ast.Call | ast.BinOp):
         asked.add(f"{node.lineno}:{node.col_offset}:{node.end_col_offset}")
     match node:
-        case ast.Call() if _DRAWS.match(uses.called(node)):
+        case ast.Call() if DRAWS.match(uses.called(node)):
             return None
         case ast.Constant() | None:
             return set()

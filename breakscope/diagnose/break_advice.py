@@ -552,6 +552,9 @@ def _words(site: Site) -> dict[str, str]:
         else f", or set {break_words.SCALARS}, with torch._check on its bounds where the code compares it"
         + asked_too,
         "asked_too": asked_too,
+        "draws": f" Random numbers ({_lines(use.also)}) are drawn at every call then, and later ones differ."
+        if use.shape == "spared" and use.also
+        else "",
         "wraps": f". The branch on it ({_lines(use.also)}) is a torch.where then"
         if use.also
         else ", which needs no branch where a ring wraps (% its length in the index)",

@@ -846,7 +846,7 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
         "spared",
     ): "The test{asks} only saves work: drop it. masked_fill and torch.where change nothing where the mask is"
     " empty; write other work so, torch.where({mask}, f(x), other){rows} over all elements, or give what is"
-    " outside of the mask the weight 0.",
+    " outside of the mask the weight 0.{draws}",
     (
         "BS101",
         "spared mean",

@@ -126,6 +126,7 @@ def use_of(
         mask = _selecting(around[-1]) if code == "BS105" else _asked_mask(around)
         use = Use(shape, _short(around[-1] if around else None), mask=mask)
         use = replace(use, also=loops.turns_left(around)) if shape == "experts" else use
+        use = replace(use, also=_drawn_in(around)) if shape == "spared" else use
         if shape == "stop":
             grown, held = grown_in_loop(around), listed_in_loop(around)
             use = replace(use, name=grown or held, gathered=bool(held) and not grown)
@@ -137,6 +138,18 @@ def use_of(
         made_of = ()  # the rest of its text is known in here alone
     use = replace(use, arguments=made_of, own=entered and not callers, searched=_is_searched(around))
     return _in_loops(use, around, callers, code)
+
+
+def _drawn_in(around: Sequence[ast.AST]) -> tuple[int, ...]:
+    """The lines in a branch on which it draws random numbers, for torch or for Python."""
+    branch = uses.statement(around)
+    lines = {
+        node.lineno
+        for part in (branch.body if isinstance(branch, ast.If) else ())
+        for node in ast.walk(part)
+        if isinstance(node, ast.Call) and begins.DRAWS.match(uses.called(node))
+    }
+    return tuple(sorted(lines))[:_MOST_ALSO]
 
 
 def _is_searched(around: Sequence[ast.AST]) -> bool:

@@ -1123,3 +1123,10 @@ def test_a_file_that_torch_takes_for_a_package_is_to_be_renamed() -> None:
     said = break_advice.advice("BS107", "BS107", cause, break_advice.Site(Use("plain"), theirs), "inner")
     assert said.startswith("Torch takes tree.py for the package `tree`")
     assert said.endswith("give the file another name.")
+
+
+def test_what_a_branch_that_spares_work_draws_is_said(tmp_path: Path) -> None:
+    body = "if [[m.any()]]:\n    code[m] = x[torch.randint(0, 4, (9,))][m]\nreturn code"
+    use = use_of_selection(tmp_path, body)
+    assert use.shape == "spared"
+    assert use.also
