@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from breakscope import catalog
-from breakscope.diagnose import constraints, effects, records, trials
+from breakscope.diagnose import constraints, effects, reach, records, trials
 from breakscope.diagnose.break_advice import Site, advice
 from breakscope.diagnose.collect import Collected, Event, is_limit
 from breakscope.diagnose.places import Places
@@ -181,6 +181,8 @@ def _failure(
     source = location.source or ""
     why = _said(metrics, reason)
     what_to_do = _advice(code, reason, backend, in_eager, strict, reached, source)
+    if code == "BS191" and (name := reach.option(places.sources, location.file, location.line)):
+        what_to_do += f" Where the call passes {name}=, the line is not reached."
     if code == "BS309":
         why, what_to_do = constraints.explain(said) or (why, what_to_do)
     title = trials.title(found, event["cid"], code, why) or catalog.entry(code).title

@@ -91,6 +91,19 @@ def _setter(around: Sequence[ast.AST], name: str) -> str:
     return ""
 
 
+def option(sources: Sources, file: str, line: int) -> str:
+    """The argument that is None where a line is reached: what is given there is taken in its place."""
+    around = sources.around_line(file, line)
+    function = uses.function(around)
+    for parent, child in reversed([*pairwise(around)]):
+        match parent:
+            case ast.If(ast.Compare(ast.Name(name), [sign], [ast.Constant(None)])):
+                side = parent.body if isinstance(sign, ast.Is) else parent.orelse
+                if child in side and function is not None and name in uses.parameters(function):
+                    return name
+    return ""
+
+
 def gives_itself(sources: Sources, stack: Sequence[Frame], asked: str | None) -> bool:
     """Whether a library's own call gives a function what ``x is not None`` in it asks for.
 

@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from warm_scanning import WarmScans, coded
 
+from breakscope.diagnose import library_advice, reach
+from breakscope.diagnose.library_advice import Theirs
+from breakscope.project.sources import Sources
 from breakscope.report.model import Report
 from breakscope.report.owners import is_standard, path_in_package
 
@@ -332,3 +335,54 @@ def test_what_changes_at_another_call_of_a_shared_wrapper_is_not_told(scan: Scan
     assert coded(report, "BS211")
     for found in sizes:
         assert "passed by name" not in str(found.advice)
+
+
+def test_a_number_that_a_function_of_the_library_compares_is_helped_by_no_setting(
+    scan: Scan, tmp_path: Path
+) -> None:
+    package(
+        tmp_path,
+        fit="""
+            def best(size, options):
+                height, width = size
+                if height > 3 * width:
+                    return options[1]
+                return options[0]
+        """,
+        model="""
+            from .fit import best
+
+            def resize(x, size):
+                size = size.tolist()
+                height, width = best(size, [(1, 2), (2, 2)])
+                return x * height + width
+        """,
+    )
+    report = scan("""
+        import torch
+        from seeing.model import resize
+
+        f = torch.compile(resize, backend="eager")
+        for size in (3, 4):
+            f(torch.ones(2), torch.tensor([size, size]))
+    """)
+    (found,) = (one for one in report.findings if one.location.source and "tolist" in one.location.source)
+    assert "no setting helps" in str(found.advice)
+
+
+def test_the_librarys_line_is_named_where_pythons_own_code_breaks() -> None:
+    theirs = Theirs("inspect.py", "wrapper", "train.py:9", standard="`signature.bind(self)` (capturing.py:3)")
+    said = str(library_advice.advice("BS137", "plain", theirs))
+    assert said.startswith(
+        "The line is Python's own, and `signature.bind(self)` (capturing.py:3) of inspect.py"
+    )
+
+
+def test_an_argument_in_whose_place_a_failing_line_draws_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "model.py"
+    file.write_text(
+        "def forward(x, noise=None):\n    if noise is not None:\n        noise = noise * 2\n    else:\n"
+        "        noise = torch.randn(x.shape, generator=None)\n    return x + noise\n"
+    )
+    assert reach.option(Sources(), str(file), 5) == "noise"
+    assert reach.option(Sources(), str(file), 3) == ""

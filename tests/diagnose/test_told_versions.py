@@ -443,3 +443,21 @@ def test_what_is_made_of_a_rate_says_which_rates_fit(scan: Scan) -> None:
     """)
     (found,) = coded(report, "BS207")
     assert "for which int(" in str(found.expected)
+
+
+def test_a_size_that_came_from_several_lines_is_of_the_calls_there(scan: Scan) -> None:
+    report = scan("""
+        import torch
+
+        @torch.compile(backend="eager")
+        def f(x):
+            for at in range(x.size(0)):
+                x = x + at
+            return x
+        f(torch.randn(2))
+        f(torch.randn(3))
+        for size in (4, 5):
+            f(torch.randn(size))
+    """)
+    (found,) = coded(report, "BS201")
+    assert "of the calls at script.py:9, script.py:10 and script.py:12" in str(found.advice)
