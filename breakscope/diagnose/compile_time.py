@@ -183,12 +183,14 @@ def _first_of_all(events: Sequence[Event], then: str) -> str:
     events = [event for event in events if not is_limit(event["metrics"])]  # which compiled nothing
     again = [event for event in events if not re.match(r"\d+/0\b", event.get("cid") or "")]
     whole, later = (sum(map(_duration, some)) for some in (events, again))
+    pieces = {(event.get("cid") or "").partition("/")[0] for event in events}
     if later > whole / 2:
         return (
             f"{SEE_TO_RECOMPILES}: {len(again)} of its {len(events)} compiles are such, and took"
-            f" {later:,.0f} of {whole:,.0f} s.{f' {then}' * (then != _GENERIC)}"
+            f" {later:,.0f} of {whole:,.0f} s."
+            + f" Its graph breaks multiply them: it is compiled in {len(pieces)} pieces." * (len(pieces) > 1)
+            + f" {then}" * (then != _GENERIC)
         )
-    pieces = {(event.get("cid") or "").partition("/")[0] for event in events}
     if len(pieces) > 1:
         return f"Repair its graph breaks first: it is compiled in {len(pieces)} pieces. {then}"
     return then

@@ -417,6 +417,22 @@ def is_wrapper(file: str) -> bool:
     return file.endswith("external_utils.py")
 
 
+def decides(found: Collected, size: Size, came: Sequence[tuple[str | None, str | None]]) -> bool:
+    """Whether one size of the call came with one value each time, and so may be what it follows.
+
+    Args:
+        came: for each compile the value of the inner size.
+    """
+    values: dict[int, str | None] = {}
+    for compiled, value in came:
+        call = _signature(found, compiled)
+        kind, held = ("", {}) if call is None else _compared(call).get(size.path, ("", {}))
+        shape = held["shape"] if kind == "tensor" else ()
+        if len(shape) > size.dimension and values.setdefault(shape[size.dimension], value) != value:
+            return False
+    return True
+
+
 def lines_of(found: Collected, compiles: Iterable[str | None], places: Places) -> tuple[str, ...]:
     """The project's lines from which the outermost calls of some compiles came, each once, in order."""
     calls = (_signature(found, compiled) for compiled in compiles)

@@ -17,7 +17,7 @@ from breakscope.diagnose.guard_paths import of_strides, placeless
 from breakscope.diagnose.guard_uses import Taken, taken
 from breakscope.diagnose.guards import GuardFailure
 from breakscope.diagnose.library_advice import package_of
-from breakscope.diagnose.origins import Origin, is_wrapper, lines_of, mode_of, origin, where_defined
+from breakscope.diagnose.origins import Origin, decides, is_wrapper, lines_of, mode_of, origin, where_defined
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.recompile_advice import advice, asks_for_several, of_kept_state
 from breakscope.diagnose.records import RawFrame
@@ -387,6 +387,13 @@ def origin_of(found: Collected, cause: Cause, places: Places) -> Origin | None:
     again = [one.compile_id for one in (*cause.recompiles, *cause.refused)]
     modes = [mode_of(found, compiled) for compiled in again]
     lines = lines_of(found, (cause.failure.compile_id, *again), places)
+    if not seen.direct and not seen.same_call and cause.guard.cause == "size":
+        came = [(cause.failure.compile_id, cause.guards[0][0].expected)] if cause.guards else []
+        came += [
+            (one.compile_id, failed[0].actual)
+            for one, failed in zip(cause.recompiles, cause.guards, strict=True)
+        ]
+        seen = replace(seen, sizes=tuple(one for one in seen.sizes if decides(found, one, came)))
     return replace(seen, one_each=None not in modes and len(set(modes)) == len(modes), lines=lines)
 
 

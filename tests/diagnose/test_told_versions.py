@@ -461,3 +461,24 @@ def test_a_size_that_came_from_several_lines_is_of_the_calls_there(scan: Scan) -
     """)
     (found,) = coded(report, "BS201")
     assert "of the calls at script.py:9, script.py:10 and script.py:12" in str(found.advice)
+
+
+def test_a_size_that_came_with_two_inner_ones_does_not_decide_them(scan: Scan) -> None:
+    """Twice a batch of 4, and another number of what is kept: the batch is not why."""
+    report = scan("""
+        import torch
+
+        def score(kept):
+            return kept.relu() * 2
+
+        @torch.compile(backend="eager")
+        def f(x, data):
+            kept = data[data > 0]
+            torch._dynamo.graph_break()
+            return score(kept).sum() + x.sum()
+        for batch, count in ((4, 8), (3, 6), (4, 6), (4, 5)):
+            data = -torch.ones(9)
+            data[:count] = 1
+            f(torch.ones(batch), data)
+    """)
+    assert not [one.advice for one in report.findings if "follows dimension 0 of x" in str(one.advice)]
