@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -95,6 +95,9 @@ class Break:
     kinds: tuple[Kinds, ...] = ()
 
 
+Failed = tuple[str, int | None, str, str]
+
+
 @dataclass(frozen=True, slots=True)
 class Recompile:
     """One compile of a frame that had been compiled before.
@@ -102,6 +105,8 @@ class Recompile:
     Attributes:
         refused: whether the recompile limit was reached, so that Dynamo did not compile after all.
         raised: whether ``set_stance("fail_on_recompile")`` raised in its place, which ended the script.
+        failed: for each version all that failed in it: its source, and of a size the dimension and both
+            values. Empty where only the first guard of each is known.
     """
 
     failures: tuple[GuardFailure, ...]
@@ -111,6 +116,7 @@ class Recompile:
     step: int | None
     refused: bool = False
     raised: bool = False
+    failed: Mapping[str, Sequence[Failed]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +318,11 @@ def _take(found: Collected, event: Event) -> None:
         )
     elif kind == "recompile":
         failures = parse_reasons(event["payload"])
-        found.recompiles.append(Recompile(failures, event["cid"], frame, event.get("values") or {}, step))
+        failed = {
+            version: [tuple(one) for one in some] for version, some in (event.get("failed") or {}).items()
+        }
+        values = event.get("values") or {}
+        found.recompiles.append(Recompile(failures, event["cid"], frame, values, step, failed=failed))
     elif kind == "skip" and frame is not None:
         found.skips.append(
             Skip(

@@ -354,6 +354,11 @@ class _Signs(ast.NodeTransformer):
         return said or node
 
 
+def named(source: str, function: str) -> tuple[str | None, int | None]:
+    """The name that one of torch's sources is told by, and the dimension: of ``L['x'].size()[0]``."""
+    return _named(source, function)
+
+
 @lru_cache(maxsize=4_096)
 def _named(source: str, function: str) -> tuple[str | None, int | None]:
     """Of one of torch's sources, ``L['x'].size()[0]``, what a guard on it is about."""

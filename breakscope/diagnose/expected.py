@@ -112,7 +112,9 @@ def _is_bounded(
             return len(own) < 2**properties and (len(own) == 1 or not growing)
         case "number":
             values = [value for version in own for value in version.guards[0].values]
-            apart = sum(value in values for value in _APART)
+            # Of a number, which is no size, 0 and 1 are two of any.
+            is_size = own[0].guards[0].cause in ("size", "symbolic_shape")
+            apart = sum(value in values for value in _APART) * is_size
             settled = not any(version.is_one for version in own) or _is_settled(found, own[-1])
             return len(own) <= (1 + modes) * (1 + apart) and not growing and settled
         case "once":
@@ -263,7 +265,8 @@ def _after(cause: Cause, *, constant: bool = False) -> str:
     made = cause.decided
     if made.lines:
         return _CONSTANT
-    alone = [value for value in cause.guard.values[1:] if value in _APART]
+    is_size = cause.guard.cause in ("size", "symbolic_shape")
+    alone = [value for value in cause.guard.values[1:] if value in _APART and is_size]
     apart = f", and {' and '.join(alone)}, which {'are' if alone[1:] else 'is'} compiled apart" * bool(alone)
     if not made.is_any:
         return apart

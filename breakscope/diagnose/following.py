@@ -200,6 +200,12 @@ def _with_others(made: Sequence[Finding], again: Sequence[_Again]) -> list[Findi
         if one.origin and one.finding.counts.occurrences == 1
     }
 
+    known = {
+        one.finding.fingerprint: [some for some in one.cause.too if some is not None]
+        for one in again
+        if one.cause.too and None not in one.cause.too
+    }
+
     def at_one_call(*both: Finding) -> bool:
         return len({where[one.fingerprint] for one in both if one.fingerprint in where}) < 2
 
@@ -215,6 +221,8 @@ def _with_others(made: Sequence[Finding], again: Sequence[_Again]) -> list[Findi
         ]
         own = finding.guard.source if finding.guard is not None else None
         names = list(dict.fromkeys(name for name in others if name not in (None, own)))[:_MOST_NAMED]
+        if (exactly := known.get(finding.fingerprint)) is not None:
+            return _with_exactly(finding, exactly)
         if not names and (also := [name for name in options.get(finding.fingerprint, ()) if name != own]):
             asked = "it" if len(also) == 1 else "them"
             said = (
@@ -239,6 +247,20 @@ def _with_others(made: Sequence[Finding], again: Sequence[_Again]) -> list[Findi
         return replace(finding, advice=f"{(finding.advice or '').rstrip('.')}. {said}")
 
     return [with_others(finding) for finding in made]
+
+
+def _with_exactly(finding: Finding, too: Sequence[Sequence[str]]) -> Finding:
+    """A finding with what else failed at its recompiles, of which torch was asked."""
+    names = list(dict.fromkeys(name for some in too for name in some))
+    if not names:
+        return finding
+    named = listed([_BY_NAME if name == "kwargs" else name for name in names[:_MOST_NAMED]])
+    if all(too):
+        when, which = ("call", "one is") if len(too) == 1 else ("calls", "these are")
+        said = f"But {named} changed at the same {when}, so that {which} compiled all the same"
+    else:
+        said = f"Where {named} changed at the same call as well, that is compiled all the same"
+    return replace(finding, advice=f"{(finding.advice or '').rstrip('.')}. {said}")
 
 
 _OF_SIZES_AND_NUMBERS = ("BS201", "BS207", "BS208", "BS210", "BS211", "BS214")

@@ -909,14 +909,13 @@ def _number(guard: Guard, origin: Origin | None, times: int, does: Taken) -> str
     if asks:
         return (
             f"one compile for a second value is normal ({_seen(guard)} were seen), made once: torch treats"
-            f" {name} as symbolic from then on, but for 0 and 1, and {asks} asks for it, so that each side"
+            f" {name} as symbolic from then on, and {asks} asks for it, so that each side"
             f" stays a version. To save this one, keep the value the same, or {_BY_REMEDY}"
         )
     if times <= 1 and guard.cause == "int_value" and not does.is_one:
-        but = "" if does.is_any else ", and where an operation or a branch needs the number"
+        but = "" if does.is_any else ", but where an operation or a branch needs the number"
         normal = (
-            f"one compile for a second value is normal: torch treats {name} as symbolic from then on, but for"
-            f" 0 and 1{but}."
+            f"one compile for a second value is normal: torch treats {name} as symbolic from then on{but}."
         )
         if does.made and guard.resumed:
             return (
@@ -1089,8 +1088,8 @@ def _few_values(guard: Guard, name: str, does: Taken) -> str:
             f" Where they are more than a few, do in the caller what needs {name}"
         )
     return (
-        f"torch treats {name} as symbolic after its second value; sizes 0 and 1, and the two sides of a"
-        f" branch on it, are compiled apart: these versions ({_seen(guard)}) are made once. To save the"
+        f"torch treats {name} as symbolic after its second value; 0 and 1 where it is a size, and the sides of"
+        f" a branch on it, are compiled apart: these versions ({_seen(guard)}) are made once. To save the"
         f" first, {_BY_REMEDY}"
     )
 
@@ -1215,7 +1214,7 @@ def of_kept_state(guard: Guard, package: str, times: int, *, is_any: bool) -> st
     """Of what a library's object keeps for itself, where no caller can hold it in its place."""
     each = "each value is a version"
     if is_any:
-        each = "None, 0, 1 and one more number are a version each, after which torch takes any"
+        each = "None and two numbers are a version each, after which torch takes any that no branch asks for"
     if times <= _KINDS_OF_STATE:
         each = "a version for each kind of value is normal, made once"
     return (
@@ -1248,7 +1247,7 @@ def _whole_attribute(guard: Guard, name: str, times: int, does: Taken) -> str:
     if times <= 1 and is_held and not _SPECIAL_SIZES & set(guard.values):
         return (
             f"one compile for a second value is normal ({_seen(guard)} were seen), made once: torch treats"
-            f" {name}, which no module keeps, as symbolic from then on, but for 0 and 1, and where a branch"
+            f" {name}, which no module keeps, as symbolic from then on, but where a branch"
             " asks for it. To save this one, keep the value the same"
         )
     if "allow_unspec_int_on_nn_module" not in remedy(guard) or times < 1:

@@ -12,7 +12,7 @@ from pathlib import PurePath
 from breakscope import catalog
 from breakscope.diagnose import expected, guards, uses
 from breakscope.diagnose.collect import Collected, FrameRef, Recompile
-from breakscope.diagnose.decided import Decided, decided
+from breakscope.diagnose.decided import Decided, decided, named
 from breakscope.diagnose.guard_paths import of_strides, placeless
 from breakscope.diagnose.guard_uses import Taken, taken
 from breakscope.diagnose.guards import GuardFailure
@@ -37,6 +37,7 @@ class Cause:
         refused: those that the limit refused: nothing was compiled for them.
         eager: (file, name) of the functions that Dynamo gave up in this run.
         decided: what torch decided in its compiles about the guarded value; decides: about any other's.
+        too: of each of ``recompiles`` what else failed in the version of its cause; None if not all is known.
     """
 
     frame: FrameRef
@@ -47,6 +48,7 @@ class Cause:
     guards: list[tuple[Guard, ...]] = field(default_factory=list)
     refused: list[Recompile] = field(default_factory=list)
     anew: bool = False
+    too: list[tuple[str, ...] | None] = field(default_factory=list)
     decides: Callable[[Guard], Decided] = lambda _: Decided()
     decided: Decided = field(default_factory=Decided)
 
@@ -85,7 +87,9 @@ def causes(found: Collected, places: Places) -> tuple[list[Cause], list[Recompil
             lost += [item] * (not item.refused)  # nothing was compiled; the limit's own finding tells
             continue
         name = _code_name(item.frame)
-        failed = _by_new_size(found, item, versions.nearest(_read(item, name), item.compile_id), places)
+        failed = _by_new_size(
+            found, item, _closest(item, versions.nearest(_read(item, name), item.compile_id)), places
+        )
         failure, guard = failed[0]
         anew = item.frame.resumed and guard.cause in _SIZES and _set_anew(item.frame, guard, places) > 0
         key = (_defined(item.frame, places), *guards.finding_key(guard, item.frame.name), anew)
@@ -101,6 +105,7 @@ def causes(found: Collected, places: Places) -> tuple[list[Cause], list[Recompil
         else:
             cause.recompiles.append(item)
             cause.guards.append(tuple(one for _, one in failed))
+            cause.too.append(_failed_too(item, failure, guard, name))
     joined = _joined(grouped)
     for cause in joined:
         compiles = [one.compile_id for one in cause.recompiles]
@@ -125,6 +130,7 @@ def _joined(grouped: dict[tuple[object, ...], Cause]) -> list[Cause]:
         whole.recompiles += cause.recompiles
         whole.refused += cause.refused
         whole.guards += cause.guards
+        whole.too += cause.too
         del left[key]
     return list(left.values())
 
@@ -228,7 +234,9 @@ _APART = ("0", "1")
 
 
 def _about(guard: Guard) -> tuple[object, ...]:
-    return guard.cause, guard.source, guard.dimension
+    """What a guard asks for; None and a tensor in one place are values of it, however they are guarded."""
+    cause = "type" if guard.cause in ("type", "module_attribute", "constant_value") else guard.cause
+    return cause, guard.source, guard.dimension
 
 
 _TYPES = ("str", "int", "float", "bool")
@@ -257,6 +265,51 @@ def _read(item: Recompile, function: str) -> list[tuple[GuardFailure, Guard]]:
         for failure in item.failures
     ]
     return sorted(read, key=lambda one: (one[1].cause == "global_state", -_number(one[0].compile_id)))
+
+
+def _closest(item: Recompile, read: Sequence[tuple[GuardFailure, Guard]]) -> list[tuple[GuardFailure, Guard]]:
+    """The failed guards, those first of the versions that lacked least: one thing more and they had fitted.
+
+    Sizes that changed alike, as a batch's do, are one thing. Where not all is known of each version, as they
+    are.
+    """
+    lacks: dict[str | None, int] = {}
+    for version, failed in item.failed.items():
+        sizes = {(before, now) for _, at, before, now in failed if at is not None}
+        # What is asked of sizes fails with them.
+        others = {source for source, at, *_ in failed if at is None and not (sizes and ".size()" in source)}
+        lacks[version] = max(1, len(sizes) + len(others))
+    if any(failure.compile_id not in lacks for failure, _ in read):
+        return list(read)
+    least = min(lacks[failure.compile_id] for failure, _ in read)
+    return sorted(read, key=lambda one: lacks[one[0].compile_id] > least)
+
+
+def _failed_too(
+    item: Recompile, failure: GuardFailure, guard: Guard, function: str
+) -> tuple[str, ...] | None:
+    """What else failed in the version that should have fitted: ``flag``, ``dimension 1 of x``."""
+    failed = item.failed.get(failure.compile_id or "")
+    if failed is None:
+        return None
+    own = {
+        (before, now)
+        for source, at, before, now in failed
+        if (named(source, function)[0], at) == _place(guard)
+    }
+    found: dict[str, None] = {}
+    for source, at, before, now in failed:
+        if ".size()" in source or (at is not None and (before, now) in own):
+            continue  # what is asked of sizes fails with them
+        for part in guards.guard_sources(source) or (source,):  # of a condition those that it asks for
+            name, _ = named(part, function)
+            if name is not None and (name, at) != _place(guard) and (at is not None or name != guard.source):
+                found[name if at is None else f"dimension {at} of {name}"] = None
+    return tuple(found)
+
+
+def _place(guard: Guard) -> tuple[str | None, int | None]:
+    return guard.source, guard.dimension
 
 
 def _number(compile_id: str | None) -> int:

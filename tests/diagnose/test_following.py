@@ -83,19 +83,22 @@ def test_all_that_one_length_has_compiled_again_is_one_cause(scan: Scan) -> None
 
 
 @torch
-def test_a_size_is_not_saved_where_another_guard_fails_at_the_call(scan: Scan) -> None:
-    report = scan("""
+@pytest.mark.parametrize(("second", "is_said"), [(0.1, False), (0.2, True)])
+def test_a_size_is_not_saved_where_another_guard_fails_at_the_call(
+    scan: Scan, second: float, is_said: bool
+) -> None:
+    report = scan(f"""
         import torch
 
         @torch.compile
         def f(x, p):
             return torch.nn.functional.dropout(x, p)
 
-        for n, p in ((2, 0.1), (3, 0.1), (3, 0.2), (3, 0.3)):
+        for n, p in ((2, 0.1), (3, {second}), (3, 0.3), (3, 0.4)):
             f(torch.ones(n), p)
     """)
-    said = "Where p changed at the same call as well, that is compiled all the same"
-    assert said in str(only(report, "BS201").advice)
+    told = [str(one.advice) for one in (*coded(report, "BS201"), *coded(report, "BS207"))]
+    assert any(re.search("(p|dimension 0 of x) changed at the same call", one) for one in told) == is_said
 
 
 @torch
@@ -536,7 +539,7 @@ def test_what_an_object_of_the_calls_own_is_filled_with_does_not_go_with_a_break
     """Without the break it is the caller that is compiled again for what the cache holds."""
     report = scan(FILLED)
     held = [one for one in causes(report) if one.guard and str(one.guard.source).startswith("cache.k[")]
-    assert len(held) >= 3
+    assert len(held) >= 2
     assert all("do what is said there" not in str(one.advice) for one in held)
 
 

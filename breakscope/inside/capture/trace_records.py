@@ -15,6 +15,7 @@ from breakscope.inside.capture import artifacts, live_values, signatures
 from breakscope.inside.capture.frames import Compile, Frames, frame_fields
 from breakscope.inside.events import CACHE_BYPASSES, METRIC_FIELDS
 from breakscope.inside.torch_api.details import break_details
+from breakscope.inside.torch_api.failing import failing
 from breakscope.inside.torch_api.state import compile_id, counted
 
 if TYPE_CHECKING:
@@ -140,7 +141,9 @@ class TraceHandler(logging.Handler):
             frame = frame_fields(compile_.frame.f_code)
             for failure in guards.parse_reasons(payload):
                 values.update(live_values.read(guards.guard_sources(failure.expression), compile_.frame))
-        self._agent.emit(events.RECOMPILE, cid=_cid(metadata), payload=payload, frame=frame, values=values)
+        failed = {} if compile_ is None else failing(compile_.frame)
+        told = {"payload": payload, "frame": frame, "values": values, "failed": failed}
+        self._agent.emit(events.RECOMPILE, cid=_cid(metadata), **told)
 
     def _on_output_code(self, metadata: dict[str, Any], code: str) -> None:
         ops = records.fallback_ops(code)

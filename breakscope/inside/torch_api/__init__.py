@@ -117,6 +117,12 @@ ACCESSES: dict[str, Access] = {
             "how long the device works in a step is not known where it waits for the host",
         ),
         _since_29(
+            "cache_entries",
+            "torch._C._dynamo.eval_frame:_debug_get_cache_entry_list",
+            "the versions of a code object, with their guards: all that failed in one tells what differed",
+            "of each version that did not fit the first guard that failed is known alone",
+        ),
+        _since_29(
             "frame_callback",
             "torch._dynamo.convert_frame:CatchErrorsWrapper.__call__",
             "Dynamo's frame callback: tells which frames it gave up on, and counts their calls",

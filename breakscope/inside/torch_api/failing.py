@@ -1,0 +1,110 @@
+"""All guards that fail in each version of a code object, where Dynamo tells the first one of each."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import re
+import time
+import types
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from breakscope.inside.torch_api import MISSING, get
+
+# What failed: its source as Dynamo writes it, and of a tensor's size the dimension and both values.
+Failed = tuple[str, int | None, str, str]
+
+_VERSIONS = 8  # the latest ones are asked
+_AT_MOST_S = 0.25  # for one recompile
+_CHECKED = re.compile(
+    r"check_tensor\(.*, requires_grad=(?P<grad>True|False), size=\[(?P<size>[^\]]*)\](, stride=\[[^\]]*\])?\)"
+)
+
+
+class _TooLongError(Exception):
+    pass
+
+
+def failing(frame: Any) -> dict[str, list[Failed]]:
+    """For each version by its compile id what of its guards fails in a frame; empty where torch hides it.
+
+    A version of which not all guards can be asked is left out.
+
+    Args:
+        frame: Dynamo's frame, with ``f_code``, ``f_locals`` and ``f_globals``.
+    """
+    entries = get("cache_entries")
+    if entries is MISSING:
+        return {}
+    found: dict[str, list[Failed]] = {}
+    ends = time.monotonic() + _AT_MOST_S
+    for entry in list(entries(frame.f_code))[:_VERSIONS]:
+        manager = entry.guard_manager
+        scope = {
+            "L": frame.f_locals,
+            "G": frame.f_globals,
+            "__builtins__": builtins,
+            **(manager.closure_vars or {}),
+        }
+        try:
+            found[str(entry.compile_id)] = list(dict.fromkeys(_failed(manager.root, scope, ends)))
+        except _TooLongError:
+            break
+        except Exception:  # noqa: BLE001, S112 -- torch's own, and other in each version
+            continue
+    return found
+
+
+def _failed(root: Any, scope: Mapping[str, Any], ends: float) -> Iterator[Failed]:
+    for leaf in root.get_leaf_guards():
+        if not leaf(scope["L"]):
+            yield type(leaf).__name__, None, "", ""
+    for child in root.get_child_managers():
+        yield from _below(child, scope, ends)
+    for leaf in root.get_epilogue_lambda_guards():
+        for part in leaf.verbose_code_parts():
+            if eval(_code(part), dict(scope)) is False:  # noqa: S307 -- Dynamo's own expression
+                yield part.partition("  # ")[0].strip(), None, "", ""
+
+
+def _below(manager: Any, scope: Mapping[str, Any], ends: float) -> Iterator[Failed]:
+    """What fails in a part of the guards; below what is of another type nothing is asked."""
+    if time.monotonic() > ends:
+        raise _TooLongError
+    leaves = [leaf for leaf in manager.get_leaf_guards() if type(leaf).__name__ not in _RELATIONAL]
+    source = manager.get_source()
+    if leaves:
+        value = eval(_code(source), dict(scope))  # noqa: S307 -- Dynamo's own expression
+        failed = [leaf for leaf in leaves if not leaf(value)]
+        for leaf in failed:
+            yield from _of_leaf(leaf, source, value)
+        if failed:
+            return
+    for child in manager.get_child_managers():
+        yield from _below(child, scope, ends)
+
+
+_RELATIONAL = ("NO_TENSOR_ALIASING", "OBJECT_ALIASING", "SYMBOLIC_SHAPE_GUARD", "STORAGE_OVERLAPPING")
+
+
+def _of_leaf(leaf: Any, source: str, value: Any) -> Iterator[Failed]:
+    checked = _CHECKED.search(leaf.verbose_code_parts()[0]) if type(leaf).__name__ == "TENSOR_MATCH" else None
+    if checked is None or not hasattr(value, "shape"):
+        yield source, None, "", ""
+        return
+    sizes = [part.strip() for part in checked["size"].split(",") if part.strip()]
+    differ = [
+        (at, before, str(int(now)))
+        for at, (before, now) in enumerate(zip(sizes, value.shape, strict=False))
+        if before not in ("None", str(int(now)))
+    ]
+    if len(sizes) != len(value.shape) or not differ:
+        yield source, None, "", ""
+    for at, before, now in differ:
+        yield source, at, before, now
+
+
+@functools.lru_cache(maxsize=4_096)
+def _code(source: str) -> types.CodeType:
+    return compile(source.strip(), "<guard>", "eval")
