@@ -223,7 +223,7 @@ EVALUATION = replace(
     title="global state changed: grad_mode",
     counts=Counts(1, None, ("0/6",)),
     guard=Guard("GLOBAL_STATE changed: grad_mode", "grad_mode", None, None, "global_state"),
-    expected="one graph with gradients and one without, as training and evaluation need",
+    expected="one graph with gradients and one without",
 )
 LAST_BATCH = replace(
     SIZE,

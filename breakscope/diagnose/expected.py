@@ -207,7 +207,7 @@ def _why(cause: Cause, *, constant: bool) -> str:
     made = "compiled once more" if times == 1 else f"compiled {times} times more"
     match guard.cause:
         case "global_state" if guard.source == "grad_mode":
-            return "one graph with gradients and one without, as training and evaluation need"
+            return "one graph with gradients and one without"
         case "global_state":
             return f"one graph for each state of {guard.source}"
         case "dispatch_keys":
@@ -228,7 +228,8 @@ def _why(cause: Cause, *, constant: bool) -> str:
             return f"values of {guard.source} on either side of what the code was compiled for: {made}"
         case "int_value" | "float_value" | "module_attribute" if _axis(guard) == "number":
             return f"a second value of {guard.source}{_after(cause)}: {made}"
-    return f"one graph for each of the two: {made}, and not again"
+    each = f"another layout of {guard.source}" if guard.cause == "stride" else "one graph for each of the two"
+    return f"{each}: {made}, and not again"
 
 
 def _why_side(guard: Guard, made: str) -> str:

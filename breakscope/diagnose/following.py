@@ -28,6 +28,7 @@ from breakscope.diagnose.origins import (
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.recompile_advice import (
     A_SECOND,
+    IS_OPTIMIZER,
     asks_for_several,
     becomes_one,
     call_of,
@@ -947,11 +948,16 @@ def _is_passed(guard: Guard, seen: Origin) -> bool:
     return guard.cause == "int_value" and (guard.expected, guard.actual) in {v[1:] for v in seen.values}
 
 
+_MEDIA = re.compile(r"pixel|image|video|audio|speech|input_features|spectrogram")
+
+
 def _key(one: _Again) -> tuple[object, ...] | None:
     guard, seen = one.finding.guard, one.origin
     if guard is None or seen is None:
         return None
-    if seen.generates and guard.cause in (*_SIZED, "container") and not seen.same_call:
+    first_size = seen.sizes[0].argument if seen.sizes else ""
+    of_media = _MEDIA.search(f"{guard.source} {first_size}") is not None  # whose sizes are no prompt's
+    if seen.generates and guard.cause in (*_SIZED, "container") and not seen.same_call and not of_media:
         return "by", seen.by, seen.where
     if guard.cause == "size" and "___from_numpy(" in guard.expression and not seen.same_call:
         return "arrays", seen.entry, seen.where, guard.expected, guard.actual
@@ -1027,6 +1033,8 @@ def _compiled_alone(
         seen, guard = one.origin, one.finding.guard
         if (_key(one) or ("handed on",))[0] not in ("handed on", "gradient"):
             continue  # a size or a mode of the call explains it
+        if guard is not None and guard.cause == "identity" and IS_OPTIMIZER.search(str(guard.values)):
+            continue  # torch breaks around each on purpose
         ranked = guard is not None and guard.cause == "rank" and seen is not None and not seen.direct
         if seen is None or not seen.within or guard is None or not (seen.same_call or ranked):
             continue  # what differs from call to call is guarded without the break as well

@@ -1088,8 +1088,8 @@ def _few_values(guard: Guard, name: str, does: Taken) -> str:
             f" Where they are more than a few, do in the caller what needs {name}"
         )
     return (
-        f"torch treats {name} as symbolic after its second value; 0 and 1 where it is a size, and the sides of"
-        f" a branch on it, are compiled apart: these versions ({_seen(guard)}) are made once. To save the"
+        f"torch treats {name} as symbolic after its second value; 0 and 1 where it is a size, and the sides"
+        f" of a branch on it, are compiled apart: these versions ({_seen(guard)}) are made once. To save the"
         f" first, {_BY_REMEDY}"
     )
 
@@ -1394,6 +1394,22 @@ def _of_plain_kinds(guard: Guard, does: Taken) -> str | None:
     return None
 
 
+def _of_object(guard: Guard) -> str | None:
+    """Of one and another optimizer, or member of an enum."""
+    if IS_OPTIMIZER.search(str(guard.values)):
+        return "each optimizer is a version of torch's own code that steps it: that is normal, made once"
+    if of := _enum(guard):
+        return (
+            f"{guard.source} is a member of {of}, and each that comes ({_seen(guard)}) is a version: that is"
+            " normal where the code does another thing for each. Where it only goes along, leave it out of"
+            " the call"
+        )
+    return None
+
+
+IS_OPTIMIZER = re.compile(r"\btorch\.optim\.")
+
+
 def _object(guard: Guard, origin: Origin | None, does: Taken) -> str:
     text = _unrolled(guard, does) or _filled(guard, does) or _of_kind(guard) or _of_plain_kinds(guard, does)
     text = text or remedy(guard)
@@ -1408,12 +1424,8 @@ def _object(guard: Guard, origin: Origin | None, does: Taken) -> str:
         return _other_tensor(guard)
     if guard.cause == "requires_grad" and (said := _gradient(guard, origin)):
         return said
-    if guard.cause == "identity" and (of := _enum(guard)):
-        return (
-            f"{guard.source} is a member of {of}, and each that comes ({_seen(guard)}) is a version: that is"
-            " normal where the code does another thing for each. Where it only goes along, leave it out of"
-            " the call"
-        )
+    if guard.cause == "identity" and (said := _of_object(guard)):
+        return said
     if guard.cause in ("identity", "type") and any(_FUNCTIONS.search(value) for value in guard.values):
         return (
             f"each function or kind of callable that is passed as {guard.source} is a version"

@@ -236,6 +236,13 @@ _TABLE = (
     _Row(
         ("BS115",),
         r"",
+        "Freeze a parameter, and unfreeze it, outside of the compiled function; or leave both out, and take"
+        " the gradients of the others alone, torch.autograd.grad(loss, parameters).",
+        statement=r"(^|\bself\.|\W)(p|param|parameter|w|weight|bias|\w*_params?)\.requires_grad = False",
+    ),
+    _Row(
+        ("BS115",),
+        r"",
         "Data needs no gradients, and a tensor from a loader has none: delete the line, or use x.detach() in"
         " place of x further on.",
         statement=r"\.requires_grad = False",

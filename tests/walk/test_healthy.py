@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.torch, pytest.mark.slow]
 HERE = Path(__file__).parent
 HEALTHY = sorted((HERE / "healthy").glob("*.py"))
 FAULTS = sorted((HERE / "faults").glob("*.py"))
-WITHOUT_GRADIENTS = "one graph with gradients and one without, as training and evaluation need"
+WITHOUT_GRADIENTS = "one graph with gradients and one without"
 See = Callable[[Path], Seen]
 
 

@@ -44,6 +44,8 @@ def _places(module: nn.Module, path: str) -> Iterator[tuple[str, list[nn.Module]
 def _alike(layers: list[nn.Module]) -> bool:
     if len(set(map(id, layers))) < LEAST or not list(layers[0].children()):
         return False
+    if isinstance(layers[0], nn.ModuleList | nn.ModuleDict):  # which nobody calls
+        return False
     return len({_structure(layer) for layer in layers}) == 1
 
 
