@@ -282,7 +282,18 @@ def _closest(item: Recompile, read: Sequence[tuple[GuardFailure, Guard]]) -> lis
     if any(failure.compile_id not in lacks for failure, _ in read):
         return list(read)
     least = min(lacks[failure.compile_id] for failure, _ in read)
-    return sorted(read, key=lambda one: lacks[one[0].compile_id] > least)
+    sources = {version: {source for source, *_ in failed} for version, failed in item.failed.items()}
+
+    def comes_again(one: tuple[GuardFailure, Guard]) -> bool:
+        """Whether it lacks a state, as None or a flag, that another version has: a number is what is new."""
+        own = sources[one[0].compile_id or ""]
+        return one[1].cause in _STATES and any(own.isdisjoint(other) for other in sources.values())
+
+    return sorted(read, key=lambda one: (lacks[one[0].compile_id] > least, comes_again(one)))
+
+
+# What has a few values, none of which torch takes for any; a number that an object keeps is none of them.
+_STATES = ("type", "constant_value", "container", "identity", "global_state")
 
 
 def _failed_too(

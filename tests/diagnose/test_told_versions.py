@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import subprocess
+import sys
+import textwrap
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -482,3 +486,124 @@ def test_a_size_that_came_with_two_inner_ones_does_not_decide_them(scan: Scan) -
             f(torch.ones(batch), data)
     """)
     assert not [one.advice for one in report.findings if "follows dimension 0 of x" in str(one.advice)]
+
+
+def test_the_version_that_lacked_one_thing_is_the_cause(scan: Scan) -> None:
+    """None has a version already, which is for a count of 0; the newest is for a tensor and any count."""
+    report = scan("""
+        import torch
+
+        class Scheduler:
+            def __init__(self):
+                self.kept, self.at = None, 0
+                self.rates = torch.arange(12.0)
+
+            def step(self, x):
+                y = x * self.rates[self.at]
+                if self.kept is None:
+                    self.kept = y
+                else:
+                    y, self.kept = y + self.kept, None
+                self.at += 1
+                return y
+
+        scheduler = Scheduler()
+        step = torch.compile(scheduler.step, backend="eager")
+        for _ in range(8):
+            step(torch.randn(3))
+    """)
+    told = [(one.guard.source, one.guard.expected) for one in report.findings if one.guard is not None]
+    assert told == [("self.at", "0")]
+
+
+def test_all_that_failed_in_a_version_is_asked(scan: Scan, tmp_path: Path) -> None:
+    script = """
+        import torch
+        from breakscope.inside.torch_api import failing
+        from torch._dynamo import convert_frame
+
+        told = convert_frame.get_and_maybe_log_recompilation_reasons
+
+        def all_of(entries, frame, *rest):
+            print(sorted(failing.failing(frame).items()))
+            return told(entries, frame, *rest)
+
+        convert_frame.get_and_maybe_log_recompilation_reasons = all_of
+
+        @torch.compile(backend="eager")
+        def f(x, scale, deep, kept):
+            y = x * scale if deep else x + 1
+            return y if kept is None else y + kept
+
+        f(torch.ones(2, 3), 2, True, None)
+        f(torch.ones(4, 3), 2, False, None)
+        f(torch.ones(5, 3), 3, True, torch.ones(3))
+    """
+    folder = tmp_path / "asked"
+    folder.mkdir()
+    (folder / "script.py").write_text(textwrap.dedent(script))
+    ran = subprocess.run(
+        [sys.executable, "script.py"], cwd=folder, capture_output=True, text=True, check=True
+    )
+    first, second = map(ast.literal_eval, ran.stdout.splitlines())
+    of_x, of_deep, of_kept = ("L['x']", 0), ("L['deep']", None), ("L['kept']", None)
+    assert [(version, {one[:2] for one in some}) for version, some in first] == [("0/0", {of_x, of_deep})]
+    assert [(version, {one[:2] for one in some}) for version, some in second] == [
+        ("0/0", {of_x, ("L['scale']", None), of_kept}),
+        ("0/1", {of_deep, of_kept}),
+    ]
+
+
+def test_0_and_1_of_a_number_that_is_no_size_are_as_any(scan: Scan) -> None:
+    """Torch makes it symbolic at its second value, whatever that is: 2, 1 and 3 are two graphs."""
+    report = scan("""
+        import torch
+
+        @torch.compile(backend="eager")
+        def f(x, n):
+            return x * n
+        for n in (2, 1, 3, 0):
+            f(torch.ones(3), n)
+    """)
+    (found,) = coded(report, "BS207")
+    assert "apart" not in f"{found.expected} {found.advice}"
+
+
+def test_optimizers_are_a_version_each_and_go_with_no_break(scan: Scan) -> None:
+    report = scan("""
+        import torch
+
+        one, other = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
+        first, second = torch.optim.Adam(one.parameters()), torch.optim.Adam(other.parameters())
+
+        @torch.compile(backend="eager")
+        def update(x):
+            one(x).square().mean().backward()
+            first.step()
+            other(x).square().mean().backward()
+            second.step()
+
+        for _ in range(3):
+            update(torch.ones(2, 4))
+    """)
+    told = [str(one.advice) for one in coded(report, "BS210")]
+    assert told
+    assert all(one.startswith("Each optimizer is a version of torch's own code") for one in told)
+
+
+def test_a_parameter_that_is_frozen_is_no_data(scan: Scan) -> None:
+    report = scan("""
+        import torch
+
+        net = torch.nn.Linear(4, 1)
+
+        @torch.compile(backend="eager")
+        def update(x):
+            for p in net.parameters():
+                p.requires_grad = False
+            return net(x).mean()
+
+        for _ in range(2):
+            update(torch.ones(2, 4))
+    """)
+    assert "Freeze a parameter, and unfreeze it, outside" in str([one.advice for one in report.findings])
