@@ -141,7 +141,7 @@ def _with_recompiles(now: Sequence[Finding]) -> list[Finding]:
 
 _DYNAMIC_AT_ONCE = (
     "All are expected; dynamic=True in torch.compile saves some of those for sizes, where nothing of a fixed"
-    " size is as large at the first call."
+    " size is as large at the first call, but a graph for any size takes longer to compile than one for one."
 )
 
 

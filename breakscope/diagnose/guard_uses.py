@@ -387,7 +387,11 @@ def _picks(function: ast.AST, name: str) -> tuple[str, ...]:
         match use[-2]:
             case ast.Subscript(slice=ast.Constant(int()) | ast.UnaryOp(ast.USub(), ast.Constant(int()))):
                 found[ast.unparse(use[-2])] = None
-            case ast.Call(ast.Name("len")) | ast.Compare(_, [ast.Is() | ast.IsNot()]) | ast.BoolOp():
+            case ast.Call(ast.Name("len")) if isinstance(
+                use[-3], ast.Compare | ast.BoolOp | ast.If | ast.IfExp
+            ):
+                pass
+            case ast.Compare(_, [ast.Is() | ast.IsNot()]) | ast.BoolOp():
                 pass
             case ast.If() | ast.IfExp() as choice if use[-1] is choice.test:
                 pass

@@ -274,24 +274,30 @@ def _closest(item: Recompile, read: Sequence[tuple[GuardFailure, Guard]]) -> lis
     are.
     """
     lacks: dict[str | None, int] = {}
+    sources: dict[str | None, set[str]] = {}
     for version, failed in item.failed.items():
         sizes = {(before, now) for _, at, before, now in failed if at is not None}
-        # What is asked of sizes fails with them.
+        # What is asked of sizes fails with them, and layers are called alike.
         others = {source for source, at, *_ in failed if at is None and not (sizes and ".size()" in source)}
-        lacks[version] = max(1, len(sizes) + len(others))
+        lacks[version] = max(1, len(sizes) + len({_ITEM_NUMBER.sub("[]", source) for source in others}))
+        sources[version] = {source for source, *_ in failed}
     if any(failure.compile_id not in lacks for failure, _ in read):
         return list(read)
-    least = min(lacks[failure.compile_id] for failure, _ in read)
-    sources = {version: {source for source, *_ in failed} for version, failed in item.failed.items()}
+
+    def is_of_mode(one: tuple[GuardFailure, Guard]) -> bool:
+        """Whether it was made for another mode: such a one serves no call of this one, however alike."""
+        asked = sources[one[0].compile_id]
+        return any(source == "GLOBAL_STATE" or source.endswith(".training") for source in asked)
 
     def comes_again(one: tuple[GuardFailure, Guard]) -> bool:
         """Whether it lacks a state, as None or a flag, that another version has: a number is what is new."""
-        own = sources[one[0].compile_id or ""]
+        own = sources[one[0].compile_id]
         return one[1].cause in _STATES and any(own.isdisjoint(other) for other in sources.values())
 
-    return sorted(read, key=lambda one: (lacks[one[0].compile_id] > least, comes_again(one)))
+    return sorted(read, key=lambda one: (is_of_mode(one), lacks[one[0].compile_id], comes_again(one)))
 
 
+_ITEM_NUMBER = re.compile(r"\[\d+\]")
 # What has a few values, none of which torch takes for any; a number that an object keeps is none of them.
 _STATES = ("type", "constant_value", "container", "identity", "global_state")
 
@@ -531,8 +537,8 @@ def _of_several(cause: Cause) -> str:
         asks = f"asks for several sizes of {guard.source} together ({guard.actual} came)"
         also = ", as where one of them is 0 or 1"
     return (
-        f"{where} {asks}: each side is compiled apart, once, whatever dynamic= says{also}. To save it, pad so"
-        " that the sizes stay on one side"
+        f"{where} {asks}: each side of each such test is compiled apart, once, whatever dynamic= says{also}."
+        " To save it, pad so that the sizes stay on one side of all"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 import functools
 import re
 import time
@@ -20,6 +21,9 @@ _AT_MOST_S = 0.25  # for one recompile
 _CHECKED = re.compile(
     r"check_tensor\(.*, requires_grad=(?P<grad>True|False), size=\[(?P<size>[^\]]*)\](, stride=\[[^\]]*\])?\)"
 )
+
+
+_MISSING = (AttributeError, LookupError, TypeError)
 
 
 class _TooLongError(Exception):
@@ -64,8 +68,9 @@ def _failed(root: Any, scope: Mapping[str, Any], ends: float) -> Iterator[Failed
         yield from _below(child, scope, ends)
     for leaf in root.get_epilogue_lambda_guards():
         for part in leaf.verbose_code_parts():
-            if eval(_code(part), dict(scope)) is False:  # noqa: S307 -- Dynamo's own expression
-                yield part.partition("  # ")[0].strip(), None, "", ""
+            with contextlib.suppress(*_MISSING):  # of what is not there its own guard has failed
+                if eval(_code(part), dict(scope)) is False:  # noqa: S307 -- Dynamo's own expression
+                    yield part.partition("  # ")[0].strip(), None, "", ""
 
 
 def _below(manager: Any, scope: Mapping[str, Any], ends: float) -> Iterator[Failed]:
@@ -75,7 +80,11 @@ def _below(manager: Any, scope: Mapping[str, Any], ends: float) -> Iterator[Fail
     leaves = [leaf for leaf in manager.get_leaf_guards() if type(leaf).__name__ not in _RELATIONAL]
     source = manager.get_source()
     if leaves:
-        value = eval(_code(source), dict(scope))  # noqa: S307 -- Dynamo's own expression
+        try:
+            value = eval(_code(source), dict(scope))  # noqa: S307 -- Dynamo's own expression
+        except _MISSING:
+            yield source, None, "", ""  # it is not there
+            return
         failed = [leaf for leaf in leaves if not leaf(value)]
         for leaf in failed:
             yield from _of_leaf(leaf, source, value)
