@@ -191,7 +191,8 @@ def _(x):
         "call of a disabled function",
         "Somebody has put torch.compiler.disable on the function (or calls it here), which tells Dynamo "
         "to run it eagerly. Each call ends a graph and starts another.",
-        "Leave it where it keeps away more breaks or an error; else remove it, or call it outside.",
+        "Leave it where it spares more breaks or an error; else remove torch.compiler.disable, or call it "
+        "before.",
         """\
 # before
 @torch.compiler.disable

@@ -308,7 +308,7 @@ USES: tuple[Followed, ...] = (
         "BS105",
         "positions and numbers of what a mask selects",
         "Only one position is taken: \\(steps == at\\)\\.int\\(\\)\\.argmax\\(-1\\)\n"
-        "Only how many the mask selects is asked.*torch\\.count_nonzero\\(keep\\) counts\n"
+        "Only how many the mask selects is asked.*keep\\.sum\\(\\) counts\n"
         "scores\\.masked_fill\\(keep, inf\\)\\.sort\\(\\)\n"
         "torch\\.where\\(x < far, x, 0\\)\\.sum\\(\\), divided by \\(x < far\\)\\.sum\\(\\)",
         POSITIONS,
