@@ -195,12 +195,6 @@ def _with_others(made: Sequence[Finding], again: Sequence[_Again]) -> list[Findi
     """The findings; what saves the compile for a size does not where another guard fails at that call."""
     passed = {one.finding.fingerprint: {v[0] for v in one.origin.values} for one in again if one.origin}
     where = {one.finding.fingerprint: one.origin.where for one in again if one.origin}
-    options = {
-        one.finding.fingerprint: _given_too(one.finding, one.origin)
-        for one in again
-        if one.origin and one.finding.counts.occurrences == 1
-    }
-
     known = {
         one.finding.fingerprint: [some for some in one.cause.too if some is not None]
         for one in again
@@ -214,6 +208,8 @@ def _with_others(made: Sequence[Finding], again: Sequence[_Again]) -> list[Findi
         told = re.search("dynamic|one graph more|[Tt]o save|always as", finding.advice or "")
         if finding.code not in _OF_SIZES_AND_NUMBERS or told is None:
             return finding
+        if (exactly := known.get(finding.fingerprint)) is not None:
+            return _with_exactly(finding, exactly)
         others = [
             one.guard.source
             for one in made
@@ -222,15 +218,6 @@ def _with_others(made: Sequence[Finding], again: Sequence[_Again]) -> list[Findi
         ]
         own = finding.guard.source if finding.guard is not None else None
         names = list(dict.fromkeys(name for name in others if name not in (None, own)))[:_MOST_NAMED]
-        if (exactly := known.get(finding.fingerprint)) is not None:
-            return _with_exactly(finding, exactly)
-        if not names and (also := [name for name in options.get(finding.fingerprint, ()) if name != own]):
-            asked = "it" if len(also) == 1 else "them"
-            said = (
-                f"But {listed(also[:_MOST_NAMED])} changed at the same call: where the code asks for {asked},"
-            )
-            advice = f"{(finding.advice or '').rstrip('.')}. {said} that one is compiled all the same"
-            return replace(finding, advice=advice)
         if not names:
             return finding
         named = listed([_BY_NAME if name == "kwargs" else name for name in names])
@@ -265,16 +252,6 @@ def _with_exactly(finding: Finding, too: Sequence[Sequence[str]]) -> Finding:
 
 
 _OF_SIZES_AND_NUMBERS = ("BS201", "BS207", "BS208", "BS210", "BS211", "BS214")
-
-
-def _given_too(finding: Finding, seen: Origin) -> list[str]:
-    """What else the call gave otherwise: options, and beside a flag sizes, where none is dynamic yet."""
-    names = list(seen.options)
-    is_second = [one for one in finding.counts.compile_ids if one.endswith("/1")]
-    if finding.code in ("BS208", "BS210") and is_second:
-        names += [name for name, *_ in seen.values]
-        names += [f"dimension {size.dimension} of {size.argument}" for size in seen.sizes]
-    return list(dict.fromkeys(names))
 
 
 def _named_often(names: Sequence[str], made: Sequence[Finding], finding: Finding) -> list[str]:

@@ -79,7 +79,6 @@ class Origin:
         called: the file and the line of the function that is called, where torch's wrappers are left away.
         parameters: the names that this function gives its arguments.
         lines: of all the calls that had it compiled again, and of the one before, by the project's line.
-        options: arguments that say what is to be done, and were given otherwise: a flag, a text, None.
     """
 
     direct: bool
@@ -107,7 +106,6 @@ class Origin:
     one_each: bool = False
     called: tuple[str, int] | None = None
     parameters: tuple[str, ...] = ()
-    options: tuple[str, ...] = ()
     lines: tuple[str, ...] = ()
 
     @property
@@ -195,7 +193,6 @@ def origin(
         spelled=_spelled(caller, places),
         called=(second["entry"]["file"], second["entry"]["line"] or 1) if second["entry"]["file"] else None,
         parameters=tuple(second["entry"]["parameters"]),
-        options=tuple(names.of(path)[0] for path in _options(before, after)),
         kept_static=any(
             _keeps_static(file, second["entry"]["name"], places)
             for file in {second["entry"]["file"], caller.file if caller else None}
@@ -205,19 +202,6 @@ def origin(
             dict.fromkeys(names.of(path)[0] for path, (kind, _) in after.items() if kind == "object")
         ),
     )
-
-
-def _options(before: Mapping[str, tuple[str, Any]], after: Mapping[str, tuple[str, Any]]) -> Iterator[str]:
-    """The arguments that were another flag or text, or None at one of two calls."""
-    for path in dict.fromkeys((*before, *after)):
-        was, now = before.get(path), after.get(path)
-        told = [one for one in (was, now) if one is not None]
-        kinds = {kind for kind, _ in told}
-        if was is None or now is None:  # False and None are what most options are where they are not given
-            if told[0][0] == "bool" and told[0][1]:
-                yield path
-        elif was != now and (kinds <= {"bool", "str"} or ("none" in kinds and "object" not in kinds)):
-            yield path
 
 
 _SIZED = ("size", "symbolic_shape", "stride", "int_value")

@@ -19,11 +19,9 @@ Failed = tuple[str, int | None, str, str]
 _VERSIONS = 8  # the latest ones are asked
 _AT_MOST_S = 0.25  # for one recompile
 _CHECKED = re.compile(
-    r"check_tensor\(.*, requires_grad=(?P<grad>True|False), size=\[(?P<size>[^\]]*)\](, stride=\[[^\]]*\])?\)"
+    r"check_tensor\(.*, requires_grad=(True|False), size=\[(?P<size>[^\]]*)\](, stride=\[[^\]]*\])?\)"
 )
-
-
-_MISSING = (AttributeError, LookupError, TypeError)
+_ABSENT = (AttributeError, LookupError, TypeError)
 
 
 class _TooLongError(Exception):
@@ -68,7 +66,7 @@ def _failed(root: Any, scope: Mapping[str, Any], ends: float) -> Iterator[Failed
         yield from _below(child, scope, ends)
     for leaf in root.get_epilogue_lambda_guards():
         for part in leaf.verbose_code_parts():
-            with contextlib.suppress(*_MISSING):  # of what is not there its own guard has failed
+            with contextlib.suppress(*_ABSENT):  # of what is not there its own guard has failed
                 if eval(_code(part), dict(scope)) is False:  # noqa: S307 -- Dynamo's own expression
                     yield part.partition("  # ")[0].strip(), None, "", ""
 
@@ -82,7 +80,7 @@ def _below(manager: Any, scope: Mapping[str, Any], ends: float) -> Iterator[Fail
     if leaves:
         try:
             value = eval(_code(source), dict(scope))  # noqa: S307 -- Dynamo's own expression
-        except _MISSING:
+        except _ABSENT:
             yield source, None, "", ""  # it is not there
             return
         failed = [leaf for leaf in leaves if not leaf(value)]
