@@ -311,7 +311,7 @@ def _answer(asked: ast.expr, values: Mapping[str, float]) -> bool | None:
     """The answer for some values; None where it is more than arithmetic."""
     try:
         return bool(_value(asked, values))
-    except (KeyError, ZeroDivisionError):
+    except (KeyError, ZeroDivisionError, OverflowError, ValueError):
         return None
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import gc
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from proving import proof
 
-from breakscope.fix.judge import judge
 from breakscope.inside.prove import smaller
-from breakscope.inside.prove.claims import Claims
 
 pytestmark = pytest.mark.torch
 
@@ -44,12 +45,38 @@ def in_small(found: dict[str, Any]) -> list[str]:
     return [note for note in found["notes"] if "tried in small" in note]
 
 
+ALONE = """
+import sys
+from pathlib import Path
+
+import test_small_inputs as small
+from breakscope.fix.judge import judge
+from breakscope.inside.prove.claims import Claims
+
+small.smaller.LARGE = 0
+found = small.proved(small.BRANCH, small.WHERE, Path(sys.argv[1]))
+status = judge({"functions": [found], "files": []}, Claims(exact=True)).status
+(note,) = small.in_small(found)
+print(status, found["compared"], note, sep="|")
+"""
+
+
 def test_sizes_of_arguments_and_modules_are_cut_with_the_numbers_that_make_them_up(tmp_path: Path) -> None:
-    found = proved(BRANCH, WHERE, tmp_path)
-    assert judge({"functions": [found], "files": []}, Claims(exact=True)).status == "proved"
-    (note,) = in_small(found)
+    """In a process of its own, as a proof is: what thousands of tests left behind in one takes steps too."""
+    here = Path(__file__).parent
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(here), str(here.parent)))}
+    ran = subprocess.run(
+        [sys.executable, "-c", ALONE, str(tmp_path)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    status, compared, note = ran.stdout.splitlines()[-1].split("|")
+    assert status == "proved"
     count, _, sizes = note.partition(" inputs that the script did not give were tried in small: sizes ")
-    assert int(count) > found["compared"] / 2
+    assert int(count) > int(compared) / 2
     assert sizes == "2 for 32, 5 for 40, 4 for 64"
 
 
