@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from breakscope.diagnose import records
+from breakscope.diagnose.guard_text import Failed
 from breakscope.diagnose.guards import GuardFailure, parse_reasons
 from breakscope.diagnose.records import BreakRecord
 from breakscope.project.sources import Kinds
@@ -95,9 +96,6 @@ class Break:
     kinds: tuple[Kinds, ...] = ()
 
 
-Failed = tuple[str, int | None, str, str]
-
-
 @dataclass(frozen=True, slots=True)
 class Recompile:
     """One compile of a frame that had been compiled before.
@@ -105,8 +103,7 @@ class Recompile:
     Attributes:
         refused: whether the recompile limit was reached, so that Dynamo did not compile after all.
         raised: whether ``set_stance("fail_on_recompile")`` raised in its place, which ended the script.
-        failed: for each version all that failed in it: its source, and of a size the dimension and both
-            values. Empty where only the first guard of each is known.
+        failed: for each version all that failed in it. Empty where only the first guard of each is known.
     """
 
     failures: tuple[GuardFailure, ...]

@@ -131,11 +131,11 @@ def decided(
     # Sizes of 0 and 1 are compiled apart in any case.
     least = 0 if about[1] is None and {"0", "1"} & set(guard.values) else 2
     came: list[float] = [int(value) for value in guard.values if value.isdecimal() and int(value) >= least]
-    came = [float(value) for value in guard.values if _is_float(value)] or came
+    came = [float(value) for value in guard.values if is_float(value)] or came
     before: float | None = None
     if guard.expected is not None and guard.expected.isdecimal():
         before = int(guard.expected)
-    elif guard.expected is not None and _is_float(guard.expected):
+    elif guard.expected is not None and is_float(guard.expected):
         before = float(guard.expected)
     lines: dict[tuple[str, int, str], None] = {}
     asked: dict[Question, None] = {}
@@ -145,7 +145,7 @@ def decided(
     for compiled in compiles:
         told = events.get(compiled, ())
         own = [
-            one for one in told if any(_named(source, function) == about for source in one.get("sources", ()))
+            one for one in told if any(named(source, function) == about for source in one.get("sources", ()))
         ]
         fixed = [
             one for one in own if one["t"] == "constant" and (one["wanted"] or _line(one["stack"]) in each)
@@ -199,7 +199,7 @@ def _made_constant_each_time(
         if compiled is None or compiled.partition("/")[0] not in codes:
             continue
         for one in told:
-            if one["t"] == "constant" and any(_named(source, function) == about for source in one["sources"]):
+            if one["t"] == "constant" and any(named(source, function) == about for source in one["sources"]):
                 made[_line(one["stack"])].add(one["value"])
     return {line for line, values in made.items() if len(values) > 1}
 
@@ -252,7 +252,8 @@ def _names_in(expression: str) -> frozenset[str]:
     return frozenset(node.id for node in nodes if isinstance(node, ast.Name)) - {"Max", "Min", *_ROUNDS}
 
 
-def _is_float(text: str) -> bool:
+def is_float(text: str) -> bool:
+    """Whether a value is written as a float: ``0.5``, ``1e-05``."""
     return re.fullmatch(r"-?\d+\.\d*(e[-+]?\d+)?|-?\d+e[-+]?\d+", text) is not None
 
 
@@ -354,14 +355,9 @@ class _Signs(ast.NodeTransformer):
         return said or node
 
 
-def named(source: str, function: str) -> tuple[str | None, int | None]:
-    """The name that one of torch's sources is told by, and the dimension: of ``L['x'].size()[0]``."""
-    return _named(source, function)
-
-
 @lru_cache(maxsize=4_096)
-def _named(source: str, function: str) -> tuple[str | None, int | None]:
-    """Of one of torch's sources, ``L['x'].size()[0]``, what a guard on it is about."""
+def named(source: str, function: str) -> tuple[str | None, int | None]:
+    """Of one of torch's sources, ``L['x'].size()[0]``, the name and dimension that a guard on it is about."""
     path = path_of(parse(source))
     if path is None:
         return None, None
@@ -372,7 +368,7 @@ def _named(source: str, function: str) -> tuple[str | None, int | None]:
 
 
 def _words(source: str, function: str) -> str:
-    name, dimension = _named(source, function)
+    name, dimension = named(source, function)
     return f"{name or source}.size({dimension})" if dimension is not None else name or source
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from breakscope.diagnose.collect import Collected
+from breakscope.diagnose.decided import is_float
 from breakscope.report.model import Guard
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ _GRADIENT_KEYS = re.compile(
     r"with(?:out)? (?:Autograd\w*|ADInplaceOrView)(?:, (?:Autograd\w*|ADInplaceOrView))*"
 )
 _FLAGS = ("True", "False", "None")
-_APART = ("0", "1")  # sizes and numbers that torch always compiles apart
+_APART = ("0", "1")  # sizes that torch always compiles apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +179,7 @@ def _of_a_number(guard: Guard) -> Axis | None:
     One of another object is not, which is seen where it goes on and nothing more is compiled.
     """
     both = [value or "" for value in (guard.expected, guard.actual)]
-    if all(map(_is_float, both)):
+    if all(map(is_float, both)):
         return "number"
     return "once" if all(map(str.isdecimal, both)) else _flag(guard)
 
@@ -192,10 +193,6 @@ def _flag(guard: Guard) -> Axis | None:
     if "None" in values:
         return "once"  # made at the first call, or given to some calls only
     return "once" if all(value in _FLAGS or value[:1] in "'\"" for value in values) else None
-
-
-def _is_float(text: str) -> bool:
-    return re.fullmatch(r"-?\d+\.\d*(?:e[-+]?\d+)?|-?\d+e[-+]?\d+", text) is not None
 
 
 # ---- in words ----

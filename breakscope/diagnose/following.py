@@ -29,6 +29,7 @@ from breakscope.diagnose.places import Places
 from breakscope.diagnose.recompile_advice import (
     A_SECOND,
     IS_OPTIMIZER,
+    SPECIAL_SIZES,
     asks_for_several,
     becomes_one,
     call_of,
@@ -147,7 +148,9 @@ _DYNAMIC_AT_ONCE = (
 
 def _of_ones(guard: Guard | None) -> bool:
     """Whether 0 or 1 is among two sizes, which dynamic=True compiles apart too."""
-    return guard is not None and bool({guard.expected, guard.actual} & {"0", "1"}) and len(guard.values) < 3
+    return (
+        guard is not None and bool({guard.expected, guard.actual} & SPECIAL_SIZES) and len(guard.values) < 3
+    )
 
 
 def _what_differed(guard: Guard) -> str:
@@ -220,7 +223,6 @@ def _with_others(made: Sequence[Finding], again: Sequence[_Again]) -> list[Findi
         names = list(dict.fromkeys(name for name in others if name not in (None, own)))[:_MOST_NAMED]
         if not names:
             return finding
-        named = listed([_BY_NAME if name == "kwargs" else name for name in names])
         first = _named_often(names, made, finding)
         if first:
             often = "they change more often" if len(first) > 1 else "it changes more often"
@@ -228,11 +230,9 @@ def _with_others(made: Sequence[Finding], again: Sequence[_Again]) -> list[Findi
             return replace(
                 finding, advice=f"{(finding.advice or '').rstrip('.')}. {said}, a version for each"
             )
-        if set(names) <= passed.get(finding.fingerprint, set()):
-            said = f"But {named} changed at the same call, so that one is compiled all the same"
-        else:
-            said = f"Where {named} changed at the same call as well, that is compiled all the same"
-        return replace(finding, advice=f"{(finding.advice or '').rstrip('.')}. {said}")
+        return _all_the_same(
+            finding, names, at=1 if set(names) <= passed.get(finding.fingerprint, set()) else 0
+        )
 
     return [with_others(finding) for finding in made]
 
@@ -242,12 +242,16 @@ def _with_exactly(finding: Finding, too: Sequence[Sequence[str]]) -> Finding:
     names = list(dict.fromkeys(name for some in too for name in some))
     if not names:
         return finding
-    named = listed([_BY_NAME if name == "kwargs" else name for name in names[:_MOST_NAMED]])
-    if all(too):
-        when, which = ("call", "one is") if len(too) == 1 else ("calls", "these are")
+    return _all_the_same(finding, names[:_MOST_NAMED], at=len(too) if all(too) else 0)
+
+
+def _all_the_same(finding: Finding, names: Sequence[str], at: int) -> Finding:
+    """A finding with what else changed; ``at``: at how many calls, all of its own; 0 where not at each."""
+    named = listed([_BY_NAME if name == "kwargs" else name for name in names])
+    said = f"Where {named} changed at the same call as well, that is compiled all the same"
+    if at:
+        when, which = ("call", "one is") if at == 1 else ("calls", "these are")
         said = f"But {named} changed at the same {when}, so that {which} compiled all the same"
-    else:
-        said = f"Where {named} changed at the same call as well, that is compiled all the same"
     return replace(finding, advice=f"{(finding.advice or '').rstrip('.')}. {said}")
 
 

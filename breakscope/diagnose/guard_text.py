@@ -24,6 +24,10 @@ _FRAME = re.compile(r'  File "(?P<file>.*)", line (?P<line>\d+), in (?P<function
 _LONG, _MOST = 16_000, 16  # characters of a payload, and reasons that are kept of a longer one
 
 
+# One guard of a version that failed: its source, and of a tensor's size the dimension and both values.
+Failed = tuple[str, int | None, str, str]
+
+
 @dataclass(frozen=True, slots=True)
 class GuardFailure:
     """One reason for a recompile: a cache entry and its first guard that failed.

@@ -18,7 +18,7 @@ from breakscope.report.model import Guard
 
 _UNKNOWN = Taken()
 _INT = re.compile(r"-?\d+$")
-_SPECIAL_SIZES = {"0", "1"}
+SPECIAL_SIZES = {"0", "1"}
 _OWN = re.compile(r"\b_(?:parameters|buffers)\b|Guard failed on a parameter")
 _OF_TOKENS = re.compile(r"past_key_value|(key|value)_cache\b")  # and no dict of one's own
 _CACHE = re.compile(r"past_key_value|\bcache\b|_cache\b|is_updated")
@@ -182,8 +182,8 @@ def of_group(
         )
     else:
         how = f"{_BY_REMEDY}{_how_far(origin, does, _of_modes(origin))}"
-    apart = " Sizes 0 and 1 are compiled apart all the same." if _SPECIAL_SIZES & set(seen) else ""
-    several = len([value for value in seen if value not in _SPECIAL_SIZES]) > A_SECOND
+    apart = " Sizes 0 and 1 are compiled apart all the same." if SPECIAL_SIZES & set(seen) else ""
+    several = len([value for value in seen if value not in SPECIAL_SIZES]) > A_SECOND
     unrolled = f", but where {does.unrolled} is unrolled over it" if does.is_range else ""
     later = (
         "Torch makes a size dynamic after its second value: where more are compiled,"
@@ -197,8 +197,8 @@ def of_group(
 
 def _is_apart(size: Size, seen: Sequence[str]) -> bool:
     """Whether a size of 0 or 1 is why it was compiled again, and no second size of many."""
-    others = [value for value in seen if value not in _SPECIAL_SIZES]
-    ones = _SPECIAL_SIZES & {str(size.old), str(size.new), *seen}
+    others = [value for value in seen if value not in SPECIAL_SIZES]
+    ones = SPECIAL_SIZES & {str(size.old), str(size.new), *seen}
     return bool(ones) and len(others) < A_SECOND
 
 
@@ -326,8 +326,8 @@ def _size(guard: Guard, origin: Origin | None, times: int, does: Taken) -> str:
 
 def _is_only_apart(guard: Guard) -> bool:
     """Whether a size of 0 or 1 is why it was compiled again."""
-    others = [value for value in guard.values if value not in _SPECIAL_SIZES]
-    return len(others) < A_SECOND and bool(_SPECIAL_SIZES & set(guard.values))
+    others = [value for value in guard.values if value not in SPECIAL_SIZES]
+    return len(others) < A_SECOND and bool(SPECIAL_SIZES & set(guard.values))
 
 
 def _by_source(origin: Origin) -> str:
@@ -382,7 +382,7 @@ def _of_none(guard: Guard, origin: Origin, does: Taken) -> str:
 
 def _is_apart_from_dynamic(guard: Guard) -> bool:
     """Whether a 0 or a 1 came where the compiled code takes any other size."""
-    return guard.cause == "symbolic_shape" and guard.actual in _SPECIAL_SIZES
+    return guard.cause == "symbolic_shape" and guard.actual in SPECIAL_SIZES
 
 
 def _of_one(guard: Guard) -> str:
@@ -408,7 +408,7 @@ def _by_caller(guard: Guard, origin: Origin, does: Taken) -> str | None:
         return None
     apart = (
         "torch compiles sizes 0 and 1 apart from all others, a graph for each, made once"
-        if _SPECIAL_SIZES & {guard.expected, guard.actual}
+        if SPECIAL_SIZES & {guard.expected, guard.actual}
         else "it is one compile, and after the second size torch makes it dynamic"
     )
     return (
@@ -569,10 +569,10 @@ def _decided(guard: Guard, origin: Origin, times: int, does: Taken) -> str:
     size = origin.sizes[0]
     is_own = origin.direct or size.argument == guard.source
     where = "" if is_own else f", from which {guard.source} has its size,"
-    ones = sorted(_SPECIAL_SIZES & {str(size.old), str(size.new), *guard.values})
+    ones = sorted(SPECIAL_SIZES & {str(size.old), str(size.new), *guard.values})
     if guard.cause == "symbolic_shape" and not ones:
         return _of_condition(guard, origin, does)
-    others = [value for value in guard.values if value not in _SPECIAL_SIZES]
+    others = [value for value in guard.values if value not in SPECIAL_SIZES]
     if ones and len(others) < A_SECOND:
         return _zero_or_one(guard, size, origin, where, ones, times)
     if (said := _of_fixed(guard, origin, does)) is not None:
@@ -817,7 +817,7 @@ def _decided_by_value(guard: Guard, origin: Origin, number: tuple[str, str, str]
             " it is unrolled: each is a version, whatever dynamic= says. Keep the numbers few, or compile"
             " what the loop does and leave the loop to Python"
         )
-    if ones := sorted(_SPECIAL_SIZES & {old, new}):
+    if ones := sorted(SPECIAL_SIZES & {old, new}):
         return (
             f"the size of {guard.source} follows {name}{_whole(origin)} ({old}, then {new}), and torch"
             f" compiles sizes 0 and 1 apart from all others: a graph for {' and '.join(ones)} is one more,"
@@ -900,7 +900,7 @@ def _number(guard: Guard, origin: Origin | None, times: int, does: Taken) -> str
     given = origin is not None and any(one == name for one, _, _ in origin.values)
     what = "it" if given else name
     asks = does.needed(_ASKS) if times <= 1 and guard.cause == "int_value" else ""
-    if asks and (_SPECIAL_SIZES & {guard.expected, guard.actual} or not (guard.expected or "").isdecimal()):
+    if asks and (SPECIAL_SIZES & {guard.expected, guard.actual} or not (guard.expected or "").isdecimal()):
         return (
             f"{asks} asks for {name}, and each side of a branch is compiled apart: a version for each"
             f" ({_seen(guard)} were seen) is normal, made once. To save one, do in the caller what the branch"
@@ -1081,7 +1081,7 @@ def _few_values(guard: Guard, name: str, does: Taken) -> str:
             + f": all that reads it ({does.read_too}) has to go to the caller with it"
             * bool(does.read_too)
         )
-    if [value in _SPECIAL_SIZES for value in guard.values[2:]] == [False]:
+    if [value in SPECIAL_SIZES for value in guard.values[2:]] == [False]:
         return (
             f"versions for {_seen(guard)} were made: torch treats {name} as symbolic after its second value,"
             " but compiles each side of a branch on it, and each value of an index of a list or of modules."
@@ -1096,7 +1096,7 @@ def _few_values(guard: Guard, name: str, does: Taken) -> str:
 
 def _stays_constant(guard: Guard) -> bool:
     """Whether values were compiled one by one that a symbolic int would have taken: all but 0 and 1."""
-    later = [value for value in guard.values[1:] if value not in _SPECIAL_SIZES]
+    later = [value for value in guard.values[1:] if value not in SPECIAL_SIZES]
     return len(later) > 1
 
 
@@ -1244,7 +1244,7 @@ def _whole_attribute(guard: Guard, name: str, times: int, does: Taken) -> str:
             " float(…), in what is not compiled"
         )
     is_held = not does.of_module and not _OF_CONTAINER.fullmatch(name)
-    if times <= 1 and is_held and not _SPECIAL_SIZES & set(guard.values):
+    if times <= 1 and is_held and not SPECIAL_SIZES & set(guard.values):
         return (
             f"one compile for a second value is normal ({_seen(guard)} were seen), made once: torch treats"
             f" {name}, which no module keeps, as symbolic from then on, but where a branch"

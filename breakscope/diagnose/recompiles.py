@@ -19,7 +19,7 @@ from breakscope.diagnose.guards import GuardFailure
 from breakscope.diagnose.library_advice import package_of
 from breakscope.diagnose.origins import Origin, decides, is_wrapper, lines_of, mode_of, origin, where_defined
 from breakscope.diagnose.places import Places
-from breakscope.diagnose.recompile_advice import advice, asks_for_several, of_kept_state
+from breakscope.diagnose.recompile_advice import SPECIAL_SIZES, advice, asks_for_several, of_kept_state
 from breakscope.diagnose.records import RawFrame
 from breakscope.report.model import Counts, Finding, Guard, Location
 from breakscope.report.owners import is_installed
@@ -73,10 +73,11 @@ _KINDS = ("dtype", "rank", "requires_grad", "type")
 def causes(found: Collected, places: Places) -> tuple[list[Cause], list[Recompile]]:
     """Group recompiles by function and cause. Returns the causes, and recompiles without a frame.
 
-    A recompile names one failed guard for each compiled version that did not fit, the latest version
-    first. The latest is the one that a user would have expected to fit: its guard is the cause. A version
-    made under another global state cannot have been meant where there is one made under the same, nor one
-    made for another value where there is one made for the same (:class:`_Versions`).
+    A recompile names one failed guard for each compiled version that did not fit. The version that lacked
+    least is the one that a user would have expected to fit: its guard is the cause (:func:`_closest`). Of
+    several, or where not all that failed is known, the latest is; a version made under another global state
+    cannot have been meant where there is one made under the same, nor one made for another value where there
+    is one made for the same (:class:`_Versions`).
     """
     grouped: dict[tuple[object, ...], Cause] = {}
     versions = _Versions()
@@ -211,7 +212,8 @@ class _Versions:
         """
         sizes = [guard for _, guard in failed if guard.cause in _SIZES]
         came = next(
-            (guard for guard in sizes if guard.actual in _APART and guard.expected != guard.actual), None
+            (guard for guard in sizes if guard.actual in SPECIAL_SIZES and guard.expected != guard.actual),
+            None,
         )
         if came is not None:
             about = "size", came.source, came.dimension
@@ -222,15 +224,12 @@ class _Versions:
                 return guard.cause in _SIZES or made_for == came.actual
 
             return sorted(failed, key=lambda one: not serves(one))
-        apart = [guard for guard in sizes if guard.cause == "size" and guard.expected in _APART]
+        apart = [guard for guard in sizes if guard.cause == "size" and guard.expected in SPECIAL_SIZES]
         of_them = {_about(guard) for guard in apart}
         # What only lacks another size, which the one for 1 may take any of, says nothing of this one.
         if any(g not in apart and (g.cause not in _SIZES or _about(g) in of_them) for _, g in failed):
             return sorted(failed, key=lambda one: one[1] in apart)
         return failed
-
-
-_APART = ("0", "1")
 
 
 def _about(guard: Guard) -> tuple[object, ...]:

@@ -249,6 +249,10 @@ def _told(
     theirs = None
     standard = is_standard(location.file) and whose is not None
     file = whose.file if standard and whose is not None else location.file
+    # Python's own code breaks for a line that calls it.
+    by_line = ""
+    if standard and whose is not None:
+        by_line = f"`{(whose.source or '').strip()}` ({places.short(whose.file, whose.line)})"
     # A repository beside the script is not the project, but a person can edit it all the same.
     if owner == "torch" or (owner == "library" and is_installed(file)):
         # Of a package that the file belongs to; of torch the line that calls it alone.
@@ -273,9 +277,7 @@ def _told(
             given=reach.gives_itself(places.sources, stack, settings),
             through=_through(stack, places) if owner == "torch" else "",
             setter=setter,
-            standard=f"`{(whose.source or '').strip()}` ({places.short(whose.file, whose.line)})"
-            if standard and whose is not None
-            else "",
+            standard=by_line,
             imported=_imported(location, stack) if owner == "library" else "",
             precomputed=reach.precomputed(*at) if owner == "library" else (),
             number=reach.passed_number(*at, stack) if owner == "library" else "",
@@ -304,9 +306,7 @@ def _told(
         later=reach.asked_later(*at),
         tested=reach.tested_after(*at) if use.shape in ("branch", "plain", "choice") else None,
         both_ways=(seen.packed or _packs(site)) and places.sources.mentions(location.file, _BOTH_WAYS),
-        read_at=f" of `{(whose.source or '').strip()}` ({places.short(whose.file, whose.line)})"
-        if whose is not None and standard
-        else "",
+        read_at=f" of {by_line}" * bool(by_line),
     )
 
 

@@ -8,13 +8,11 @@ import functools
 import re
 import time
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
+from breakscope.diagnose.guard_text import Failed
 from breakscope.inside.torch_api import MISSING, get
-
-# What failed: its source as Dynamo writes it, and of a tensor's size the dimension and both values.
-Failed = tuple[str, int | None, str, str]
 
 _VERSIONS = 8  # the latest ones are asked
 _AT_MOST_S = 0.25  # for one recompile
@@ -58,7 +56,7 @@ def failing(frame: Any) -> dict[str, list[Failed]]:
     return found
 
 
-def _failed(root: Any, scope: Mapping[str, Any], ends: float) -> Iterator[Failed]:
+def _failed(root: Any, scope: dict[str, Any], ends: float) -> Iterator[Failed]:
     for leaf in root.get_leaf_guards():
         if not leaf(scope["L"]):
             yield type(leaf).__name__, None, "", ""
@@ -67,11 +65,11 @@ def _failed(root: Any, scope: Mapping[str, Any], ends: float) -> Iterator[Failed
     for leaf in root.get_epilogue_lambda_guards():
         for part in leaf.verbose_code_parts():
             with contextlib.suppress(*_ABSENT):  # of what is not there its own guard has failed
-                if eval(_code(part), dict(scope)) is False:  # noqa: S307 -- Dynamo's own expression
+                if eval(_code(part), scope) is False:  # noqa: S307 -- Dynamo's own expression
                     yield part.partition("  # ")[0].strip(), None, "", ""
 
 
-def _below(manager: Any, scope: Mapping[str, Any], ends: float) -> Iterator[Failed]:
+def _below(manager: Any, scope: dict[str, Any], ends: float) -> Iterator[Failed]:
     """What fails in a part of the guards; below what is of another type nothing is asked."""
     if time.monotonic() > ends:
         raise _TooLongError
@@ -79,7 +77,7 @@ def _below(manager: Any, scope: Mapping[str, Any], ends: float) -> Iterator[Fail
     source = manager.get_source()
     if leaves:
         try:
-            value = eval(_code(source), dict(scope))  # noqa: S307 -- Dynamo's own expression
+            value = eval(_code(source), scope)  # noqa: S307 -- Dynamo's own expression
         except _ABSENT:
             yield source, None, "", ""  # it is not there
             return
