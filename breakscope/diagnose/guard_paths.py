@@ -17,6 +17,9 @@ from breakscope.report.model import Guard
 
 _STACK_SLOT = re.compile(r"___stack(\d+)$")
 _ORDINALS = ("second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
+# Dynamo wraps a library's module that is compiled itself: its ``inner(*args)`` calls ``fn(*args)``. One's own
+# decorator may have these names too.
+WRAPPER = "inner of torch"
 # What words() calls a temporary.
 _UNNAMED = re.compile(
     rf"\b(?:(?P<ordinal>{'|'.join(_ORDINALS)}|\d+th) )?value(?P<steps>[.\[].*?)? "
@@ -173,7 +176,7 @@ def words(path: Path, function: str, comment: str | None = None) -> str:
 
     Args:
         path: where the value is.
-        function: bare name of the code object whose guard it is.
+        function: bare name of the code object whose guard it is, or ``WRAPPER``.
         comment: the guard's comment, which names closure variables since torch 2.10.
     """
     if slot := _STACK_SLOT.match(path.root) if path.scope == "L" else None:
@@ -187,8 +190,7 @@ def words(path: Path, function: str, comment: str | None = None) -> str:
             root, steps = steps[0].key, steps[1:]
     elif root.startswith("__builtins_dict__") and steps and isinstance(steps[0].key, str):
         root, steps = steps[0].key, steps[1:]
-    elif root == "fn" and function == "inner":
-        # Dynamo wraps a library's module that is compiled itself: inner(*args) calls fn(*args).
+    elif root == "fn" and function == WRAPPER:
         root = "self"
         if steps[:1] == (Step("attribute", "__self__"),):  # a bound method: what it is bound to
             steps = steps[1:]

@@ -24,8 +24,9 @@ _FRAME = re.compile(r'  File "(?P<file>.*)", line (?P<line>\d+), in (?P<function
 _LONG, _MOST = 16_000, 16  # characters of a payload, and reasons that are kept of a longer one
 
 
-# One guard of a version that failed: its source, and of a tensor's size the dimension and both values.
-Failed = tuple[str, int | None, str, str]
+# One guard of a version that failed: its source, of a tensor's size the dimension and both values, and of
+# another object than the version is for (a module, a function) the guard's text.
+Failed = tuple[str, int | None, str, str, str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,7 @@ class Taken:
         turns: another attribute that a loop in a function at work is unrolled over, and the line; else None.
         is_any: whether torch made a graph that serves any value of it; is_one: whether it needed a number.
         parts: what the code asks, to which the first two values that came have different answers.
+        closed: the function around the compiled one whose variable it is, as a decorator's; empty if none.
     """
 
     ends: tuple[End, ...] = ()
@@ -95,6 +96,7 @@ class Taken:
     is_any: bool = False
     is_one: bool = False
     parts: str = ""
+    closed: str = ""
 
     def known(self, said: Decided, sources: Sources, file: str) -> Taken:
         """The same with what torch decided about it in place of what the source suggests.
@@ -366,7 +368,22 @@ def taken(
         tensored=next(filter(None, (_tensored(way[-1], guard.source or "") for way in ways)), 0),
         picks=_picks(ways[0][-1], guard.source or "") if len({id(way[-1]) for way in ways}) == 1 else (),
         turns=next(filter(None, (_turns_over(way[-1], guard.source or "") for way in ways)), None),
+        closed=_closed(ways[0], guard.source or "") if ways else "",
     )
+
+
+def _closed(way: Sequence[ast.AST], name: str) -> str:
+    """The function around the innermost one whose variable a name is; empty where it is none."""
+    *around, own = [node for node in way if isinstance(node, ast.FunctionDef)]
+    if not around or not name.isidentifier() or name in _names(own):
+        return ""
+    return next((node.name for node in reversed(around) if name in _names(node)), "")
+
+
+def _names(function: ast.FunctionDef) -> set[str]:
+    """What a function is given or sets."""
+    names = (node for node in ast.walk(function) if isinstance(node, ast.Name))
+    return uses.parameters(function) | {name.id for name in names if isinstance(name.ctx, ast.Store)}
 
 
 def _sets_flag(function: ast.AST, guard: Guard) -> int:

@@ -1410,6 +1410,21 @@ def _of_object(guard: Guard) -> str | None:
 IS_OPTIMIZER = re.compile(r"\btorch\.optim\.")
 
 
+def _function(guard: Guard, does: Taken) -> str:
+    """Of one and another function, passed by the caller or by what made the compiled one."""
+    if does.closed:
+        return (
+            f"{guard.source} is a variable of {does.closed}, whose inner function is one code for each"
+            f" {guard.source} ({_seen(guard)}): a version for each is normal, made once. For many raise"
+            f" torch._dynamo.config.recompile_limit, or compile what it calls as {guard.source} in its place"
+        )
+    return (
+        f"each function or kind of callable that is passed as {guard.source} is a version"
+        f" ({_seen(guard)}): normal for a few. Pass one and the same object to save one; for many compile"
+        " a function for each"
+    )
+
+
 def _object(guard: Guard, origin: Origin | None, does: Taken) -> str:
     text = _unrolled(guard, does) or _filled(guard, does) or _of_kind(guard) or _of_plain_kinds(guard, does)
     text = text or remedy(guard)
@@ -1427,11 +1442,7 @@ def _object(guard: Guard, origin: Origin | None, does: Taken) -> str:
     if guard.cause == "identity" and (said := _of_object(guard)):
         return said
     if guard.cause in ("identity", "type") and any(_FUNCTIONS.search(value) for value in guard.values):
-        return (
-            f"each function or kind of callable that is passed as {guard.source} is a version"
-            f" ({_seen(guard)}): normal for a few. Pass one and the same object to save one; for many compile"
-            " a function for each"
-        )
+        return _function(guard, does)
     if guard.cause == "type" and "___from_numpy" in guard.expression:
         return (
             f"pass {guard.source} always as one type: a NumPy array or number is a tensor of the graph, a"

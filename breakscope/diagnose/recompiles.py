@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import PurePath
@@ -13,7 +13,8 @@ from breakscope import catalog
 from breakscope.diagnose import expected, guards, uses
 from breakscope.diagnose.collect import Collected, FrameRef, Recompile
 from breakscope.diagnose.decided import Decided, decided, named
-from breakscope.diagnose.guard_paths import of_strides, placeless
+from breakscope.diagnose.guard_paths import WRAPPER, of_strides, placeless
+from breakscope.diagnose.guard_text import Failed
 from breakscope.diagnose.guard_uses import Taken, taken
 from breakscope.diagnose.guards import GuardFailure
 from breakscope.diagnose.library_advice import package_of
@@ -117,6 +118,8 @@ def causes(found: Collected, places: Places) -> tuple[list[Cause], list[Recompil
 
 def _code_name(frame: FrameRef) -> str:
     """The name of a frame's code: its resume prefix tells a value that entered a resumed function."""
+    if frame.name == "inner" and is_wrapper(frame.file):
+        return WRAPPER
     return f"torch_dynamo_resume_in_{frame.name}_at_{frame.line}" if frame.resumed else frame.name
 
 
@@ -261,9 +264,22 @@ def _read(item: Recompile, function: str) -> list[tuple[GuardFailure, Guard]]:
     """
     read = [
         (failure, guards.classify(failure, function=function, actuals=item.values))
-        for failure in item.failures
+        for failure in (_of_object(one, item.failed) for one in item.failures)
     ]
     return sorted(read, key=lambda one: (one[1].cause == "global_state", -_number(one[0].compile_id)))
+
+
+def _of_object(failure: GuardFailure, failed: Mapping[str, Sequence[Failed]]) -> GuardFailure:
+    """What failed in a version: that it is for another object, where that failed as well.
+
+    Dynamo tells the guard that it asked first. One of the grad mode, or of a size, says nothing of a version
+    that is for another module.
+    """
+    texts = [text for *_, text in failed.get(failure.compile_id or "", ()) if text]
+    if not texts:
+        return failure
+    told = guards.parse_reasons(min(texts, key=len))[0]  # the outermost
+    return failure if told.expression == failure.expression else replace(told, compile_id=failure.compile_id)
 
 
 def _closest(item: Recompile, read: Sequence[tuple[GuardFailure, Guard]]) -> list[tuple[GuardFailure, Guard]]:
@@ -275,7 +291,7 @@ def _closest(item: Recompile, read: Sequence[tuple[GuardFailure, Guard]]) -> lis
     lacks: dict[str | None, int] = {}
     sources: dict[str | None, set[str]] = {}
     for version, failed in item.failed.items():
-        sizes = {(before, now) for _, at, before, now in failed if at is not None}
+        sizes = {(before, now) for _, at, before, now, _ in failed if at is not None}
         # What is asked of sizes fails with them, and layers are called alike.
         others = {source for source, at, *_ in failed if at is None and not (sizes and ".size()" in source)}
         lacks[version] = max(1, len(sizes) + len({_ITEM_NUMBER.sub("[]", source) for source in others}))
@@ -293,7 +309,14 @@ def _closest(item: Recompile, read: Sequence[tuple[GuardFailure, Guard]]) -> lis
         own = sources[one[0].compile_id]
         return one[1].cause in _STATES and any(own.isdisjoint(other) for other in sources.values())
 
-    return sorted(read, key=lambda one: (is_of_mode(one), lacks[one[0].compile_id], comes_again(one)))
+    def is_of_object(one: tuple[GuardFailure, Guard]) -> bool:
+        """Whether it was made for another module or function, which this one never is."""
+        return any(text for *_, text in item.failed[one[0].compile_id or ""])
+
+    return sorted(
+        read,
+        key=lambda one: (is_of_object(one), is_of_mode(one), lacks[one[0].compile_id], comes_again(one)),
+    )
 
 
 _ITEM_NUMBER = re.compile(r"\[\d+\]")
@@ -310,11 +333,11 @@ def _failed_too(
         return None
     own = {
         (before, now)
-        for source, at, before, now in failed
+        for source, at, before, now, _ in failed
         if (named(source, function)[0], at) == _place(guard)
     }
     found: dict[str, None] = {}
-    for source, at, before, now in failed:
+    for source, at, before, now, _ in failed:
         if ".size()" in source or (at is not None and (before, now) in own):
             continue  # what is asked of sizes fails with them
         for part in guards.guard_sources(source) or (source,):  # of a condition those that it asks for

@@ -19,7 +19,7 @@ from typing import Any, get_args
 
 import pytest
 
-from breakscope.diagnose.guard_paths import placeless
+from breakscope.diagnose.guard_paths import WRAPPER, placeless
 from breakscope.diagnose.guard_uses import PLAIN, Taken, taken
 from breakscope.diagnose.guards import (
     MAX_VALUES,
@@ -230,7 +230,7 @@ def test_a_tensor_that_indexes_another_is_compiled_for_each_value() -> None:
         ("0/0: h.__closure__[0].cell_contents == 3", "f", "h.__closure__[0]"),
         ("1/0: ___stack0 == 3", "torch_dynamo_resume_in_forward_at_12", "value from line 12"),
         ("1/0: L['___stack2'][1] == 3", "torch_dynamo_resume_in_<lambda>_at_7", "third value[1] from line 7"),
-        ("0/0: fn._modules['1'].training == True", "inner", "self[1].training"),
+        ("0/0: fn._modules['1'].training == True", WRAPPER, "self[1].training"),
         ("0/0: fn.k == 2", "f", "fn.k"),
         ("0/0: ___check_obj_id(g.__code__, 12), type=<class 'code'>", "f", "g"),
         ("0/0: tensor '___from_numpy(x)' rank mismatch. expected 1, actual 2", "f", "x"),

@@ -595,3 +595,48 @@ def test_a_parameter_that_is_frozen_is_no_data(scan: Scan) -> None:
             update(torch.ones(2, 4))
     """)
     assert "Freeze a parameter, and unfreeze it, outside" in str([one.advice for one in report.findings])
+
+
+def test_of_a_version_for_another_module_that_is_told_whatever_failed_first(scan: Scan) -> None:
+    """Dynamo asks for the grad mode before it asks which function the decorator is put around."""
+    report = scan("""
+        import functools
+        import torch
+        from torch import nn
+
+        def timed(fn):
+            @functools.wraps(fn)
+            def inner(*args):
+                return fn(*args)
+            return inner
+
+        class Encoder(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.linear = nn.Linear(4, 4)
+            @timed
+            def forward(self, x):
+                return self.linear(x).relu()
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.encoder, self.out = Encoder(), nn.Linear(4, 4)
+            @timed
+            def forward(self, x):
+                return self.out(self.encoder(x))
+
+        net = Net()
+        for _ in range(3):
+            net(torch.randn(3, 4)).sum().backward()
+        with torch.no_grad():
+            for _ in range(3):
+                net(net.encoder(torch.randn(3, 4)))
+    """)
+    (module,) = coded(report, "BS210")
+    (mode,) = coded(report, "BS212")
+    assert module.guard is not None
+    assert (module.guard.source, module.first_step) == ("fn", 3)
+    assert "fn is a variable of timed" in str(module.advice)
+    assert "Pass one and the same" not in str(module.advice)
+    assert mode.first_step == 4  # the whole network without gradients, for which there is one with them

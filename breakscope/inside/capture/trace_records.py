@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from breakscope.diagnose import decided, guards, records
+from breakscope.diagnose.guard_text import Failed
 from breakscope.inside import events
 from breakscope.inside.capture import artifacts, live_values, signatures
 from breakscope.inside.capture.frames import Compile, Frames, frame_fields
@@ -141,7 +142,12 @@ class TraceHandler(logging.Handler):
             frame = frame_fields(compile_.frame.f_code)
             for failure in guards.parse_reasons(payload):
                 values.update(live_values.read(guards.guard_sources(failure.expression), compile_.frame))
-        failed = {} if compile_ is None else failing(compile_.frame)
+        failed: dict[str, list[Failed]] = {}
+        if compile_ is not None:
+            failed = failing(compile_.frame)
+            for text in {text for some in failed.values() for *_, text in some if text}:
+                (failure,) = guards.parse_reasons([text])
+                values.update(live_values.read(guards.guard_sources(failure.expression), compile_.frame))
         told = {"payload": payload, "frame": frame, "values": values, "failed": failed}
         self._agent.emit(events.RECOMPILE, cid=_cid(metadata), **told)
 

@@ -9,7 +9,10 @@ import re
 import time
 import types
 from collections.abc import Iterator
+from enum import Enum
 from typing import Any
+
+import torch
 
 from breakscope.diagnose.guard_text import Failed
 from breakscope.inside.torch_api import MISSING, get
@@ -19,6 +22,8 @@ _AT_MOST_S = 0.25  # for one recompile
 _CHECKED = re.compile(
     r"check_tensor\(.*, requires_grad=(True|False), size=\[(?P<size>[^\]]*)\](, stride=\[[^\]]*\])?\)"
 )
+# One of these in the place of another is a value of it, and no other object.
+_VALUES = (torch.Tensor, int, float, complex, str, bytes, type(None), Enum, tuple, list, dict, set, frozenset)
 _ABSENT = (AttributeError, LookupError, TypeError)
 
 
@@ -59,14 +64,14 @@ def failing(frame: Any) -> dict[str, list[Failed]]:
 def _failed(root: Any, scope: dict[str, Any], ends: float) -> Iterator[Failed]:
     for leaf in root.get_leaf_guards():
         if not leaf(scope["L"]):
-            yield type(leaf).__name__, None, "", ""
+            yield type(leaf).__name__, None, "", "", ""
     for child in root.get_child_managers():
         yield from _below(child, scope, ends)
     for leaf in root.get_epilogue_lambda_guards():
         for part in leaf.verbose_code_parts():
             with contextlib.suppress(*_ABSENT):  # of what is not there its own guard has failed
                 if eval(_code(part), scope) is False:  # noqa: S307 -- Dynamo's own expression
-                    yield part.partition("  # ")[0].strip(), None, "", ""
+                    yield part.partition("  # ")[0].strip(), None, "", "", ""
 
 
 def _below(manager: Any, scope: dict[str, Any], ends: float) -> Iterator[Failed]:
@@ -79,7 +84,7 @@ def _below(manager: Any, scope: dict[str, Any], ends: float) -> Iterator[Failed]
         try:
             value = eval(_code(source), scope)  # noqa: S307 -- Dynamo's own expression
         except _ABSENT:
-            yield source, None, "", ""  # it is not there
+            yield source, None, "", "", ""  # it is not there
             return
         failed = [leaf for leaf in leaves if not leaf(value)]
         for leaf in failed:
@@ -96,7 +101,8 @@ _RELATIONAL = ("NO_TENSOR_ALIASING", "OBJECT_ALIASING", "SYMBOLIC_SHAPE_GUARD", 
 def _of_leaf(leaf: Any, source: str, value: Any) -> Iterator[Failed]:
     checked = _CHECKED.search(leaf.verbose_code_parts()[0]) if type(leaf).__name__ == "TENSOR_MATCH" else None
     if checked is None or not hasattr(value, "shape"):
-        yield source, None, "", ""
+        is_object = type(leaf).__name__ in ("ID_MATCH", "TYPE_MATCH") and not isinstance(value, _VALUES)
+        yield source, None, "", "", leaf.verbose_code_parts()[0] if is_object else ""
         return
     sizes = [part.strip() for part in checked["size"].split(",") if part.strip()]
     differ = [
@@ -105,9 +111,9 @@ def _of_leaf(leaf: Any, source: str, value: Any) -> Iterator[Failed]:
         if before not in ("None", str(int(now)))
     ]
     if len(sizes) != len(value.shape) or not differ:
-        yield source, None, "", ""
+        yield source, None, "", "", ""
     for at, before, now in differ:
-        yield source, at, before, now
+        yield source, at, before, now, ""
 
 
 @functools.lru_cache(maxsize=4_096)
