@@ -462,7 +462,7 @@ start = time.perf_counter(); y = compiled_net(x); took = time.perf_counter() - s
     ),
     Entry(
         "BS127",
-        "random number or seed from Python",
+        "random number, seed or generator outside the graph",
         "The next number and the state of the generator belong to the running program, not to the graph. "
         "A branch on such a number breaks as a branch on a tensor does.",
         "Draw in the caller and pass it in; or torch.rand(()) and the like, where Python asks for no number.",

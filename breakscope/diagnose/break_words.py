@@ -229,6 +229,25 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
             " function, which leaves one break."
         ),
     ),
+    *(
+        (
+            ("BS190", "BS191"),
+            rf"expected TensorOptions\(dtype={named},",
+            (
+                "The dtypes differ while Dynamo traces, which holds numpy's arrays and numbers as tensors of"
+                f" their own dtype: say the one that is needed, torch.as_tensor(x, dtype={dtype}) or"
+                f" x.{method}(), before the compiled call or in this line, in place of a constructor such as"
+                f" torch.{kind}Tensor."
+            ),
+        )
+        for named, dtype, method, kind in (
+            ("long int", "torch.long", "long", "Long"),
+            ("int", "torch.int32", "int", "Int"),
+            ("bool", "torch.bool", "bool", "Bool"),
+            ("float", "torch.float32", "float", "Float"),
+            ("double", "torch.float64", "double", "Double"),
+        )
+    ),
     (
         ("BS190", "BS191"),
         r"expected TensorOptions\(dtype=|expected scalar type|same dtype, but got|legacy constructor",

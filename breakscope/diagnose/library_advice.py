@@ -92,6 +92,7 @@ class Theirs:
         number: what the caller passes of which alone a test is calculated.
         precomputed: options that its function returns as they are, in place of computing them.
         imported: the file that imports its function and calls it by its bare name; empty for its own file.
+        held: whether its function is called by another name than its own, as from a table of such.
     """
 
     file: str
@@ -111,6 +112,7 @@ class Theirs:
     setter: str = ""
     number: str = ""
     imported: str = ""
+    held: bool = False
     precomputed: tuple[str, ...] = ()
     standard: str = ""
 
@@ -366,6 +368,8 @@ def _eagerly(theirs: Theirs) -> str | None:
         return None
     if "forward" in name or name in ("__call__", "__init__"):
         return None
+    if theirs.held and "." not in function:
+        return None  # its name may be given to something else, and the table has it all the same
     # A name that another module has imported is replaced there.
     held = (_module_of(theirs.imported) or theirs.module).rpartition(".")[2]
     target = f"{held}.{function}"

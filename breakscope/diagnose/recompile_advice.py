@@ -667,6 +667,11 @@ def _elsewhere(does: Taken) -> str:
         return "compile what the loop does and leave the loop to Python"
     if does.listed:
         return "write torch.arange(…, device=x.device) in place of the range, which is a list of Python's"
+    if does.plain.startswith("torch.linspace") and does.fixes == does.plain:
+        return (
+            "write begin + torch.arange(n, device=x.device) * ((end - begin) / (n - 1)) in place of"
+            " torch.linspace(begin, end, n), which takes any n above 1 (last digits may differ)"
+        )
     if keyed := does.needed(("key",)):
         return f"do in the caller what needs it as {keyed}, and pass in what comes of it"
     return "do in the caller what needs it, and pass in what comes of it as tensors"

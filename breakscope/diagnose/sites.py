@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from breakscope import catalog
-from breakscope.diagnose import given_up, reach, records, trials
+from breakscope.diagnose import given_up, reach, records, trials, uses
 from breakscope.diagnose.break_advice import Site as ToldSite
 from breakscope.diagnose.break_advice import advice, exception_of
 from breakscope.diagnose.collect import Break, Collected, Skip
@@ -279,6 +279,7 @@ def _told(
             setter=setter,
             standard=by_line,
             imported=_imported(location, stack) if owner == "library" else "",
+            held=owner == "library" and _is_held(location, stack, places),
             precomputed=reach.precomputed(*at) if owner == "library" else (),
             number=reach.passed_number(*at, stack) if owner == "library" else "",
         )
@@ -317,6 +318,16 @@ def _imported(location: Location, stack: Sequence[Frame]) -> str:
         return ""
     called = re.search(rf"(?<![\w.]){re.escape(location.function or '-')}\(", before.source or "")
     return before.file if called is not None else ""
+
+
+def _is_held(location: Location, stack: Sequence[Frame], places: Places) -> bool:
+    """Whether what calls a library's function has it from a table or a variable, and not by its name."""
+    frames = [frame for frame in stack if (frame.function or "") not in _COMPREHENSIONS]
+    if len(frames) < 2:
+        return False
+    before = uses.statement(places.sources.around_line(frames[-2].file, frames[-2].line))
+    name = re.escape(location.function or "-")
+    return before is not None and re.search(rf"\b{name}\b", ast.unparse(before)) is None
 
 
 def _qualified(location: Location, places: Places) -> str | None:

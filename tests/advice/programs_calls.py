@@ -41,6 +41,16 @@ for i in range(3):
 
 CALLS: tuple[Followed, ...] = (
     f(
+        "BS191",
+        "a legacy constructor of an array of another dtype",
+        r"dtype=torch\.long\) or x\.long\(\), .* such as torch\.LongTensor",
+        "return table(torch.LongTensor(x)).sum()",
+        ("torch.LongTensor(x)", "torch.as_tensor(x, dtype=torch.long)"),
+        outside="table = nn.Embedding(10, 4)",
+        call="f(np.ones((2, 5), dtype=np.int32))",
+        silent=True,
+    ),
+    f(
         "BS302>BS104",
         "a progress bar that a loop runs over",
         r"^A progress bar is what the loop runs over: loop over range\(…\)",

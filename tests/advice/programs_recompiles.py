@@ -18,6 +18,22 @@ XN = PLAIN.format("x, n", "x * n")
 X = PLAIN.format("x", "x * 2")
 
 RECOMPILES: tuple[Followed, ...] = (
+    Followed(
+        "BS201",
+        "a size of which torch.linspace makes a constant",
+        r"torch\.linspace \(line \d+\).*write begin \+ torch\.arange",
+        """
+@torch.compile
+def f(x):
+    return x + torch.linspace(-1, 1, x.shape[0])
+
+for n in (6, 9, 12, 7, 11, 10):
+    say(f(torch.ones(n)))
+""",
+        (("torch.linspace(-1, 1, x.shape[0])", "(-1 + torch.arange(x.shape[0]) * (2 / (x.shape[0] - 1)))"),),
+        lessens="takes any n above 1",
+        near=True,
+    ),
     calls(
         "BS201",
         "an argument",
