@@ -1244,10 +1244,12 @@ def is_list(node: ast.expr, way: Sequence[ast.AST]) -> bool:
     values = values_of(ast.unparse(node), way) if isinstance(node, ast.Name | ast.Attribute) else [node]
     return any(
         isinstance(value.left if isinstance(value, ast.BinOp) else value, ast.List | ast.ListComp)
-        or (isinstance(value, ast.Call) and uses.called(value) in ("list", "ModuleList", "ParameterList"))
+        or (isinstance(value, ast.Call) and uses.called(value) in _LISTS)
         for value in values
     )
 
+
+_LISTS = ("list", "ModuleList", "ParameterList", "tolist")
 
 # Methods that nothing of Python's own has.
 OF_TENSORS_ALONE = ("sum", "mean", "any", "all", "abs", "norm", "argmax", "softmax", "sigmoid", "detach")

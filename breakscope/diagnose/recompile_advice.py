@@ -1034,6 +1034,19 @@ def _side(guard: Guard, side: str, made: int) -> str:
     return f"{asks} To save one side, test in the caller, and compile a function for each{second}"
 
 
+def _from_list(does: Taken, also: str = "") -> str:
+    """What to do where a number picks from a list of Python's: torch takes any index of a tensor only.
+
+    Args:
+        also: what has to be set with it.
+    """
+    return (
+        f"pick from {does.picked} in the caller, and pass in what comes of it: it is a list of Python's, so"
+        f" that the index is a constant of the code. Where it holds numbers, one tensor of them{also} does as"
+        " well: torch takes any index of that after the second"
+    )
+
+
 def _always_constant(guard: Guard, does: Taken) -> str | None:
     """Where an int stands that no value of dynamic= makes symbolic, and what to do."""
     name = guard.source or "the value"
@@ -1053,10 +1066,7 @@ def _always_constant(guard: Guard, does: Taken) -> str | None:
             " constant"
         )
     if does.picked:
-        return (
-            f"where {name} has more than a few values, pick from {does.picked} in the caller, and pass in"
-            " what comes of it: that is no tensor, so the number is a constant of the code"
-        )
+        return f"where {name} has more than a few values, {_from_list(does)}"
     if _DEFAULT.search(guard.expression):
         return f"pass {name} as an argument: the default of a function made anew is a constant of the code"
     if _GLOBAL.search(guard.expression):
@@ -1284,6 +1294,9 @@ def _int_attribute(guard: Guard, name: str, does: Taken) -> str:
         )
     if does.is_calculated:
         return f"make {name} {buffer}: it is only calculated with, and min or max of it is clamp{symbolic}"
+    if does.picked and does.needs == does.needed(("pick",)):
+        sets = " (a buffer), with torch._dynamo.config.allow_unspec_int_on_nn_module = True,"
+        return f"{_from_list(does, sets * is_module)} {seen}"
     if does.needs and not does.needed(_ASKS):
         return (
             f"{does.needs} asks for {name}, so no tensor can take its place there: calculate in the caller"

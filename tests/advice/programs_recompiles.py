@@ -314,6 +314,18 @@ for n in (6, 9, 12, 7, 11, 10):
         ("k.mean(x)", "k.mean(sum(k.kept), x)"),
     ),
     calls(
+        "BS209",
+        "a place in a list of numbers",
+        r"one tensor of them \(a buffer\), with \S+allow_unspec_int_on_nn_module = True, does as well",
+        "class Schedule(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.rates, self.at = [0.5, 0.25, 2.0, 4.0, 8.0], 0\n"
+        "    def forward(self, x):\n        x = x * self.rates[self.at]\n        self.at += 1\n        return x\n"
+        "step = torch.compile(Schedule())\nfor _ in range(5): say(step(x))\n",
+        ("[0.5, 0.25, 2.0, 4.0, 8.0]", "torch.tensor([0.5, 0.25, 2.0, 4.0, 8.0])"),
+        ("step = ", "torch._dynamo.config.allow_unspec_int_on_nn_module = True\nstep = "),
+        lessens="takes any index of that after the second",
+    ),
+    calls(
         "BS207",
         "a number beside a size",
         r"^Where k has more than a few values, pick from table \(line \d+\) in the caller",
