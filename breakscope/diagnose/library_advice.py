@@ -276,7 +276,8 @@ def _dropped(theirs: Theirs) -> str:
     one_by_one = "compile the layers one by one (layer.compile()) and leave the loop in Python"
     asked = str(theirs.settings)
     if theirs.drop and (theirs.drop.rpartition(".")[2] in asked or _ASKS_RATE.search(asked)):
-        return f"Set {rate} to 0 before the first call, or {one_by_one}."
+        when = "the model is made" if theirs.drop.startswith("config.") else "the first call"
+        return f"Set {rate} to 0 before {when}, or {one_by_one}."
     training = "" if "training" not in asked else " eval() does not come here."
     return (
         f"Layers are skipped at random, and the number is drawn even where {rate} is 0: there breakscope fix"

@@ -48,9 +48,33 @@ def settings(sources: Sources, file: str, position: Position | None) -> str | No
     # The site may be the test as a whole, or its `if`.
     whole = around[-1].test if around and isinstance(around[-1], ast.If) else around[-1] if around else None
     if isinstance(whole, ast.BoolOp) and isinstance(whole.op, ast.And):
-        found += [_unparse(one) for one in takewhile(_is_setting, whole.values)]
+
+        def is_plain(test: ast.expr) -> bool:
+            return _is_setting(test) and not is_tensor(test, around)
+
+        found += [_unparse(one) for one in takewhile(is_plain, whole.values)]
+    found += _made_under(around)
     found = [text for text in found if len(text) <= _LONG]
     return " and ".join(dict.fromkeys(found[-_MOST:])) or None
+
+
+def _made_under(around: Sequence[ast.AST]) -> list[str]:
+    """The settings under which alone what a branch asks for is no constant, as after ``skip = False``."""
+    branch, function = uses.statement(around), uses.function(around)
+    if not isinstance(branch, ast.If) or function is None:
+        return []
+    branches = [one for one in ast.walk(function) if isinstance(one, ast.If) and _is_setting(one.test)]
+    found: list[str] = []
+    for name in (node.id for node in ast.walk(branch.test) if isinstance(node, ast.Name)):
+
+        def makes(node: ast.AST, name: str = name) -> bool:
+            is_own = isinstance(node, ast.Assign) and uses.assigned(node) == name
+            return is_own and not isinstance(node.value, ast.Constant)  # type: ignore[attr-defined]
+
+        under = [one for one in branches if any(map(makes, one.body))]
+        if len(under) == sum(map(makes, ast.walk(function))):
+            found += [_unparse(one.test) for one in under]
+    return found
 
 
 _UNSET = re.compile(r"self\.(\w+) is None$")

@@ -326,8 +326,8 @@ def _is_held(location: Location, stack: Sequence[Frame], places: Places) -> bool
     if len(frames) < 2:
         return False
     before = uses.statement(places.sources.around_line(frames[-2].file, frames[-2].line))
-    name = re.escape(location.function or "-")
-    return before is not None and re.search(rf"\b{name}\b", ast.unparse(before)) is None
+    named = {getattr(node, "attr", getattr(node, "id", "")) for node in ast.walk(before or ast.Pass())}
+    return before is not None and location.function not in named
 
 
 def _qualified(location: Location, places: Places) -> str | None:

@@ -386,3 +386,67 @@ def test_an_argument_in_whose_place_a_failing_line_draws_is_named(tmp_path: Path
     )
     assert reach.option(Sources(), str(file), 5) == "noise"
     assert reach.option(Sources(), str(file), 3) == ""
+
+
+def test_a_rate_that_is_asked_for_before_the_number_is_drawn_is_what_to_set(
+    scan: Scan, tmp_path: Path
+) -> None:
+    """As transformers does: ``skip = False`` and, in training and above 0 alone, a number that is drawn."""
+    model = """
+        import torch
+
+        class Encoder(torch.nn.Module):
+            def __init__(self, config):
+                super().__init__()
+                self.layerdrop = config.encoder_layerdrop
+
+            def forward(self, x, many=False):
+                for _ in range(2):
+                    skip = False
+                    if self.training and self.layerdrop > 0.0:
+                        skip = torch.rand([]) < self.layerdrop
+                    if skip and not many:
+                        continue
+                    x = x + 1
+                return x
+    """
+    package(tmp_path, model=model)
+    report = scan("""
+        import types
+        import torch
+        from seeing.model import Encoder
+
+        net = torch.compile(Encoder(types.SimpleNamespace(encoder_layerdrop=0.5)), backend="eager")
+        for _ in range(3):
+            net(torch.ones(3))
+    """)
+    (found,) = coded(report, "BS301")
+    said = str(found.advice)
+    assert said.startswith(
+        "Set config.encoder_layerdrop to 0 before the model is made, or compile the layers"
+    )
+
+
+def test_a_function_that_is_taken_from_a_table_is_not_replaced_by_name(scan: Scan, tmp_path: Path) -> None:
+    """A name in its module may be given to something else: the table holds the function all the same."""
+    loss = """
+        def length(x, mask):
+            kept = x[mask]
+            n = int(kept.sum())
+            return kept[:n].sum()
+    """
+    package(tmp_path, loss=loss, table="from seeing.loss import length\nLOSSES = {'length': length}\n")
+    report = scan("""
+        import torch
+        from seeing.table import LOSSES
+
+        @torch.compile(backend="eager")
+        def f(x, mask):
+            return LOSSES["length"](x, mask) + 1
+
+        for _ in range(3):
+            f(torch.ones(3), torch.tensor([True, False, True]))
+    """)
+    (found,) = coded(report, "BS105")
+    assert "breakscope fix tries a rewrite as an overlay" in str(found.advice)
+    assert "torch.compiler.disable" not in str(found.advice)
