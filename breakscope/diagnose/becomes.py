@@ -718,7 +718,7 @@ class _Follow:
                 self._target_of_loop(parent, way, replace(held, gathered=False), level)
             elif isinstance(parent, ast.comprehension):
                 self.climb(way[:-2], replace(held, gathered=True), level)
-            if len(self.ends) == before:
+            if len(self.ends) == before and not held.gathered:
                 self._end("turns of values", way, held)
         elif held.state == "list" or held.gathered:
             if held.varies:

@@ -1232,6 +1232,13 @@ def of_kept_state(guard: Guard, package: str, times: int, *, is_any: bool) -> st
         each = "None and two numbers are a version each, after which torch takes any that no branch asks for"
     if times <= _KINDS_OF_STATE:
         each = "a version for each kind of value is normal, made once"
+    if "None" not in guard.values and all(_INT.match(value) for value in guard.values):
+        any_other = ", after which torch takes any that no branch asks for" * is_any
+        return (
+            f"{guard.source} is a number that {package} keeps in its own object ({_seen(guard)} were seen), as"
+            f" one that counts: a version more for a second value is normal{any_other}. To save what"
+            " it costs, leave the function eager that needs it, with torch.compiler.disable on it"
+        )
     return (
         f"{guard.source} is state that {package} keeps in its own object ({_seen(guard)} were seen), and"
         f" {each}. To save that, set it before the"
@@ -1259,7 +1266,7 @@ def _whole_attribute(guard: Guard, name: str, times: int, does: Taken) -> str:
             " float(…), in what is not compiled"
         )
     is_held = not does.of_module and not _OF_CONTAINER.fullmatch(name)
-    if times <= 1 and is_held and not SPECIAL_SIZES & set(guard.values):
+    if times <= 1 and is_held:
         return (
             f"one compile for a second value is normal ({_seen(guard)} were seen), made once: torch treats"
             f" {name}, which no module keeps, as symbolic from then on, but where a branch"
