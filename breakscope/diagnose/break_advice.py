@@ -106,6 +106,7 @@ class Site:
         tested: what a later branch asks of a number that the site's branch sets, and the line.
         filled: the test around it that holds only until its object is filled, ``key not in self.params``.
         later: what its test asks of Python's own behind the tensor: ``DEBUG``; else empty.
+        misread: what Dynamo reads otherwise than eager (:func:`~breakscope.diagnose.reach.misread`).
         looped_in: the ``while`` around a call that leads to it, ``the loop in line 7 of sample``; else empty.
     """
 
@@ -134,12 +135,14 @@ class Site:
     tested: tuple[str, int] | None = None
     filled: str = ""
     later: str = ""
+    misread: tuple[str, str, int] | None = None
 
     @property
     def shape(self) -> Shape:
         return self.use.shape
 
 
+_OF_SIZES = re.compile(r"\bgot \w+\(.*(broadcast|sizes?\b|shapes?\b|dimension|out of range)", re.DOTALL)
 _PRODUCT = re.compile(r"\b(?:np|numpy)\.prod\((?P<sizes>[\w.]+\.(shape|size\(\))(\[[^\]]*\])?)\)")
 _DRAWS_ANEW = re.compile(r"\b(rand\w*|bernoulli|multinomial|normal|dropout)_?\(")
 
@@ -258,6 +261,9 @@ def _of_cause(code: str, cause: Reason, site: Site) -> str:
         return break_words.BREAKS_INSIDE
     if code == "BS105" and re.search(r"\bnms\b", said):
         return break_words.NMS
+    if site.misread is not None and _OF_SIZES.search(said):
+        kind, what, line = site.misread
+        return break_words.MISREAD[kind].format(what, line)
     if code == "BS199" and "data-dependent expression" in said and site.theirs is None:
         is_math = re.match(r"c?math\.\w+\(", site.expression)
         return source_advice.of_math(site.expression) if is_math else break_words.NUMBER_OF_DATA

@@ -574,6 +574,18 @@ REWRITTEN = {
         " `{rewritten}`{wraps}; what else uses {it} then has a tensor."
     ),
 }
+# What Dynamo reads otherwise than eager, and the line.
+MISREAD = {
+    "filled": (
+        "`{0}` (line {1}) is a tensor of that size in eager, and one that holds the numbers of the size to"
+        " Dynamo, which says nothing where that fits: write torch.empty(…, dtype=…) of the size in its place."
+    ),
+    "turned": (
+        "`{0}` (line {1}) turns a tensor in place, behind which Dynamo still takes its old size from size()"
+        " and shape, and says nothing where that fits: give the name a new tensor, as x = x.transpose(1, 2)"
+        " does."
+    ),
+}
 BY_SHAPE: dict[tuple[str, Shape], str] = {
     **dict.fromkeys(
         (("BS101", "loop"), ("BS102", "loop"), ("BS103", "loop"), ("BS105", "loop")),

@@ -88,6 +88,7 @@ def _advice(
     strict: str | None,
     reached: str | None,
     source: str,
+    site: Site,
 ) -> str:
     if code == "BS306" and reached is not None:
         return (
@@ -119,9 +120,7 @@ def _advice(
             " torch.compiler.disable on"
             " the function that holds the line, and report the text to PyTorch."
         )
-    return advice(
-        code, records.code_of(reason), reason, Site(Use("plain")), strict if code == "BS305" else None
-    )
+    return advice(code, records.code_of(reason), reason, site, strict if code == "BS305" else None)
 
 
 def _said(metrics: Event, reason: records.Reason) -> str:
@@ -179,8 +178,9 @@ def _failure(
     in_eager = trials.outcome(found, event["cid"])["outcome"]
     reached = name if location.owner == "torch" and backend in ("eager", "aot_eager") else None
     source = location.source or ""
+    site = Site(Use("plain"), misread=reach.misread(places.sources, stack))
     why = _said(metrics, reason)
-    what_to_do = _advice(code, reason, backend, in_eager, strict, reached, source)
+    what_to_do = _advice(code, reason, backend, in_eager, strict, reached, source, site)
     if code == "BS191" and (name := reach.option(places.sources, location.file, location.line)):
         what_to_do += f" Where the call passes {name}=, the line is not reached."
     if code == "BS309":

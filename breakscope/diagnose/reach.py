@@ -47,24 +47,25 @@ def settings(sources: Sources, file: str, position: Position | None) -> str | No
             found += [_unparse(one) for one in before if _is_setting(one)]
     # The site may be the test as a whole, or its `if`.
     whole = around[-1].test if around and isinstance(around[-1], ast.If) else around[-1] if around else None
+    made = _made_under(around)
     if isinstance(whole, ast.BoolOp) and isinstance(whole.op, ast.And):
 
         def is_plain(test: ast.expr) -> bool:
-            return _is_setting(test) and not is_tensor(test, around)
+            return _is_setting(test) and _unparse(test) not in made
 
         found += [_unparse(one) for one in takewhile(is_plain, whole.values)]
-    found += _made_under(around)
+    found += [text for some in made.values() for text in some]
     found = [text for text in found if len(text) <= _LONG]
     return " and ".join(dict.fromkeys(found[-_MOST:])) or None
 
 
-def _made_under(around: Sequence[ast.AST]) -> list[str]:
-    """The settings under which alone what a branch asks for is no constant, as after ``skip = False``."""
+def _made_under(around: Sequence[ast.AST]) -> dict[str, list[str]]:
+    """The settings under which alone a name that a branch asks for is no constant: ``skip = False``."""
     branch, function = uses.statement(around), uses.function(around)
     if not isinstance(branch, ast.If) or function is None:
-        return []
+        return {}
     branches = [one for one in ast.walk(function) if isinstance(one, ast.If) and _is_setting(one.test)]
-    found: list[str] = []
+    found: dict[str, list[str]] = {}
     for name in (node.id for node in ast.walk(branch.test) if isinstance(node, ast.Name)):
 
         def makes(node: ast.AST, name: str = name) -> bool:
@@ -72,9 +73,34 @@ def _made_under(around: Sequence[ast.AST]) -> list[str]:
             return is_own and not isinstance(node.value, ast.Constant)  # type: ignore[attr-defined]
 
         under = [one for one in branches if any(map(makes, one.body))]
-        if len(under) == sum(map(makes, ast.walk(function))):
-            found += [_unparse(one.test) for one in under]
+        if under and len(under) == sum(map(makes, ast.walk(function))):
+            found[name] = [_unparse(one.test) for one in under]
     return found
+
+
+def misread(sources: Sources, stack: Sequence[Frame]) -> tuple[str, str, int] | None:
+    """What of the functions on the way Dynamo reads otherwise than eager: ``("resized", "x.t_()", 7)``.
+
+    Tried with torch 2.13: ``torch.FloatTensor(x.size())`` is a tensor of these numbers to it, and behind a
+    method that turns a tensor in place, as ``transpose_``, ``size()`` is still the old one.
+    """
+    for frame in reversed(stack):
+        if frame.owner == "torch":
+            continue
+        way = sources.around_function(frame.file, frame.line)
+        for node in walk(way[-1]) if way else ():
+            if not isinstance(node, ast.Call):
+                continue
+            text = ast.unparse(node)
+            if _OF_SIZE.match(text):
+                return "filled", text, node.lineno
+            if uses.called(node) in _TURNED and (node.lineno < frame.line or frame is not stack[-1]):
+                return "turned", text, node.lineno
+    return None
+
+
+_OF_SIZE = re.compile(r"torch\.(Float|Double|Half|Long|Int|Byte|Bool)?Tensor\([^,]*\.(size\(\)|shape)\)$")
+_TURNED = ("transpose_", "t_", "squeeze_", "unsqueeze_", "swapaxes_", "swapdims_", "as_strided_")
 
 
 _UNSET = re.compile(r"self\.(\w+) is None$")

@@ -1235,8 +1235,8 @@ def of_kept_state(guard: Guard, package: str, times: int, *, is_any: bool) -> st
     if "None" not in guard.values and all(_INT.match(value) for value in guard.values):
         any_other = ", after which torch takes any that no branch asks for" * is_any
         return (
-            f"{guard.source} is a number that {package} keeps in its own object ({_seen(guard)} were seen), as"
-            f" one that counts: a version more for a second value is normal{any_other}. To save what"
+            f"{guard.source} is a number that {package} keeps in its own object ({_seen(guard)} were seen),"
+            f" as one that counts: a version more for a second value is normal{any_other}. To save what"
             " it costs, leave the function eager that needs it, with torch.compiler.disable on it"
         )
     return (

@@ -285,8 +285,7 @@ def is_resume(name: str) -> bool:
 def parse_error_frames(payload: str) -> tuple[RawFrame, ...]:
     """The user's call path in a ``dynamo_error`` record; empty where it has none."""
     code = payload.rpartition("\nfrom user code:\n")[2] if "\nfrom user code:\n" in payload else ""
-    # It is indented by one more than a traceback.
-    return parse_frames("\n".join(line.removeprefix(" ") for line in code.split("\n")))
+    return parse_frames(code.removeprefix(" "))  # one blank stands before the first line
 
 
 def parse_reasons(text: str) -> tuple[Reason, ...]:

@@ -17,6 +17,12 @@ def spline(x, w):
 for _ in range(2):
     say(spline(x, torch.ones(2, 3, 2)))
 """
+TURNED = """
+conv = nn.Conv1d(8, 8, 2, padding=1)
+def padded(x):
+    n = x.size(-1)
+    return conv(x)[:, :, :n] + x
+"""
 TREE = """
 class Sums:
     def __init__(self):
@@ -40,6 +46,25 @@ for i in range(3):
 """
 
 CALLS: tuple[Followed, ...] = (
+    f(
+        "BS191",
+        "a legacy constructor of a size",
+        r"^`torch\.FloatTensor\(x\.size\(\)\)` \(line \d+\) is a tensor of that size in eager",
+        "t = torch.FloatTensor(x.size())\nt.fill_(0.5)\nreturn x - t",
+        ("torch.FloatTensor(x.size())", "torch.empty(x.size())"),
+        call="f(torch.ones(5, 8, 2))",
+        silent=True,
+    ),
+    f(
+        "BS191",
+        "a tensor that is turned in place",
+        r"^`x\.transpose_\(1, 2\)` \(line \d+\) turns a tensor in place",
+        "x = x * 2\nx.transpose_(1, 2)\nreturn padded(x)",
+        ("x.transpose_(1, 2)", "x = x.transpose(1, 2)"),
+        outside=TURNED,
+        call="f(torch.ones(2, 5, 8))",
+        silent=True,
+    ),
     f(
         "BS191",
         "a legacy constructor of an array of another dtype",

@@ -907,7 +907,12 @@ class Net:
             "float_value",
             "constant (an argument of F.dropout (line 20)), so each",
         ),
-        ("self.t", ("0", "1"), "module_attribute", "calculate in the caller what needs it, and pass that in"),
+        (
+            "self.t",
+            ("0", "1", "2"),
+            "module_attribute",
+            "calculate in the caller what needs it, and pass that in",
+        ),
         ("self.level", ("0.1", "0.2"), "module_attribute", "min or max compares it (line 15)"),
         ("self.mode", ("True", "False"), "module_attribute", "No line here but __init__ sets self.mode"),
         (

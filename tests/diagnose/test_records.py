@@ -35,3 +35,12 @@ def test_names_that_dynamo_makes_are_those_of_the_function() -> None:
         "forward"
     }
     assert records.unresumed("__comprehension") == "__comprehension"
+
+
+def test_the_whole_call_path_of_an_error_is_read() -> None:
+    """Torch puts one blank before the first line of it."""
+    payload = f"torch._dynamo.exc.TorchRuntimeError: no\n\nfrom user code:\n {FRAMES}"
+    assert [(one.line, one.name) for one in records.parse_error_frames(payload)] == [
+        (9, "<module>"),
+        (4, "step"),
+    ]
