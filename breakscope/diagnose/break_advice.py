@@ -355,7 +355,8 @@ def _of_seen(code: str, site: Site) -> str | None:
         return break_words.LISTED_ATTRIBUTE.format(name=site.seen.listed)
     if code in ("BS101", "BS102") and site.seen.numpy is not None and site.shape != "list":
         return _of_numpy(site, *site.seen.numpy)
-    if code == "BS102" and site.shape in ("size", "slice") and site.seen.kept:
+    counts = site.shape == "loop" and site.use.taker.startswith("range(")
+    if code == "BS102" and (site.shape in ("size", "slice") or counts) and site.seen.kept:
         return break_words.KEPT_NUMBER.format(kept=site.seen.kept)
     if code == "BS102" and site.shape in ("pick", "index") and site.seen.picked is not None:
         name, kind = site.seen.picked

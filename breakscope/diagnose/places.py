@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TypeGuard
 
 from breakscope.diagnose import uses
 from breakscope.diagnose.records import RawFrame
@@ -99,7 +100,7 @@ class Places:
         return frame.file.startswith(self._own) or bool(_PLUMBING.search(frame.file.replace("\\", "/")))
 
     def call(self, frame: RawFrame, name: str) -> list[ast.AST]:
-        """The nodes around the call of ``name`` that a frame is at; empty where that is not known.
+        """The nodes around the call of ``name``, or the read of a property, that a frame is at; else empty.
 
         By torch's carets, or by its name, where they underline an assert as a whole or a call of several
         lines in no way.
@@ -109,12 +110,13 @@ class Places:
             extent = self.sources.underlined(frame.file, frame.line, frame.source, frame.carets)
         if extent is not None and extent[2] is not None:
             around = self.sources.around(frame.file, extent)
-            if around and isinstance(around[-1], ast.Call):
+            if around and (isinstance(around[-1], ast.Call) or _is_read(around[-1], name)):
                 return around
         around = self.sources.around_line(frame.file, frame.line)
         statement = uses.statement(around)
-        asked = () if statement is None else ast.walk(head_of(statement))
-        named = [node for node in asked if isinstance(node, ast.Call) and uses.called(node) == name]
+        asked = [] if statement is None else list(ast.walk(head_of(statement)))
+        calls = [node for node in asked if isinstance(node, ast.Call) and uses.called(node) == name]
+        named: Sequence[ast.expr] = calls or [node for node in asked if _is_read(node, name)]
         if len(named) != 1:
             return []
         call = named[0]
@@ -156,6 +158,10 @@ class Places:
         source = "" if of_function else without_comment(location.source or "")
         parts = "\n".join((code, path, location.function or "", " ".join(source.split()), about))
         return hashlib.sha256(parts.encode("utf-8", errors="surrogatepass")).hexdigest()[:16]
+
+
+def _is_read(node: ast.AST, name: str) -> TypeGuard[ast.Attribute]:
+    return isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load)
 
 
 def _same_function(one: RawFrame, other: RawFrame) -> bool:

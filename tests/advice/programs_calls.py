@@ -23,6 +23,20 @@ def padded(x):
     n = x.size(-1)
     return conv(x)[:, :, :n] + x
 """
+STRIDED = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.n = torch.tensor(2)
+    @property
+    def r(self):
+        return self.n.item()
+    def forward(self, x):
+        for at in range(0, 3, self.r):
+            x = x + at
+        return x
+net = Net()
+"""
 TREE = """
 class Sums:
     def __init__(self):
@@ -46,6 +60,15 @@ for i in range(3):
 """
 
 CALLS: tuple[Followed, ...] = (
+    f(
+        "BS302>BS102",
+        "a kept number that a property reads for a loop",
+        r"^`self\.n` is a tensor of one number that the object keeps.*keep a Python int beside it",
+        "return net(x)",
+        ("return self.n.item()", "return self.many"),
+        ("self.n = torch.tensor(2)", "self.n, self.many = torch.tensor(2), 2"),
+        outside=STRIDED,
+    ),
     f(
         "BS191",
         "a legacy constructor of a size",
