@@ -61,7 +61,7 @@ for i in range(3):
 
 CALLS: tuple[Followed, ...] = (
     f(
-        "BS302>BS102",
+        "BS102",
         "a kept number that a property reads for a loop",
         r"^`self\.n` is a tensor of one number that the object keeps.*keep a Python int beside it",
         "return net(x)",
