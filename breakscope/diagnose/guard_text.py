@@ -25,7 +25,7 @@ _LONG, _MOST = 16_000, 16  # characters of a payload, and reasons that are kept 
 
 
 # One guard of a version that failed: its source, of a tensor's size the dimension and both values, and of
-# another object than the version is for (a module, a function) the guard's text.
+# what is no tensor the guard's text.
 Failed = tuple[str, int | None, str, str, str]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import PurePath
@@ -13,8 +13,8 @@ from breakscope import catalog
 from breakscope.diagnose import expected, guards, uses
 from breakscope.diagnose.collect import Collected, FrameRef, Recompile
 from breakscope.diagnose.decided import Decided, decided, named
+from breakscope.diagnose.guard_advice import TENSORS
 from breakscope.diagnose.guard_paths import WRAPPER, of_strides, placeless
-from breakscope.diagnose.guard_text import Failed
 from breakscope.diagnose.guard_uses import Taken, taken
 from breakscope.diagnose.guards import GuardFailure
 from breakscope.diagnose.library_advice import package_of
@@ -262,24 +262,52 @@ def _read(item: Recompile, function: str) -> list[tuple[GuardFailure, Guard]]:
     The global state is checked first: another guard fails only in a version of the same state. Torch tells of
     the version first that was used last, which may be an old one that serves one size only.
     """
-    read = [
-        (failure, guards.classify(failure, function=function, actuals=item.values))
-        for failure in (_of_object(one, item.failed) for one in item.failures)
-    ]
+    read = [_first(failure, item, function) for failure in item.failures]
     return sorted(read, key=lambda one: (one[1].cause == "global_state", -_number(one[0].compile_id)))
 
 
-def _of_object(failure: GuardFailure, failed: Mapping[str, Sequence[Failed]]) -> GuardFailure:
-    """What failed in a version: that it is for another object, where that failed as well.
+def _first(failure: GuardFailure, item: Recompile, function: str) -> tuple[GuardFailure, Guard]:
+    """What is told of all that failed in a version: Dynamo's word is of the guard that it asked first.
 
-    Dynamo tells the guard that it asked first. One of the grad mode, or of a size, says nothing of a version
-    that is for another module.
+    A size says nothing of a version for another module, nor of one for another mode or flag, which would not
+    have served the call with any size.
     """
-    texts = [text for *_, text in failed.get(failure.compile_id or "", ()) if text]
-    if not texts:
-        return failure
-    told = guards.parse_reasons(min(texts, key=len))[0]  # the outermost
-    return failure if told.expression == failure.expression else replace(told, compile_id=failure.compile_id)
+    failed = (text for *_, text in item.failed.get(failure.compile_id or "", ()) if text)
+    texts = sorted((_OF_LOCALS.sub(r"\1", text) for text in failed), key=len)  # as Dynamo writes its own
+    others = guards.parse_reasons(texts) if texts else ()
+    read = [
+        (one, guards.classify(one, function=function, actuals=item.values))
+        for one in (failure, *(replace(other, compile_id=failure.compile_id) for other in others))
+    ]
+    return min(read, key=lambda one: _weight(one[1]))  # of several alike Dynamo's, then the outermost
+
+
+def _weight(guard: Guard) -> int:
+    """0 of another object, 1 of another mode, 2 of another state, as a flag; 3 of what is a number."""
+    both = {str(guard.expected), str(guard.actual)}
+    if guard.cause == "identity" or (guard.cause == "type" and not both & _PLAIN):
+        return 0
+    if guard.cause == "global_state" or (guard.source or "").endswith(".training"):
+        return 1
+    is_state = guard.cause in ("type", "constant_value", "module_attribute") and both & _STATES_OF
+    return 2 if is_state else 3
+
+
+_OF_LOCALS = re.compile(r"\bL\['(\w+)'\]")
+_STATES_OF = {"None", "True", "False"}
+_PLAIN = {
+    "None",
+    "a tensor",
+    "not a tensor",
+    *TENSORS,
+    "str",
+    "int",
+    "float",
+    "bool",
+    "list",
+    "tuple",
+    "dict",
+}
 
 
 def _closest(item: Recompile, read: Sequence[tuple[GuardFailure, Guard]]) -> list[tuple[GuardFailure, Guard]]:
@@ -311,7 +339,7 @@ def _closest(item: Recompile, read: Sequence[tuple[GuardFailure, Guard]]) -> lis
 
     def is_of_object(one: tuple[GuardFailure, Guard]) -> bool:
         """Whether it was made for another module or function, which this one never is."""
-        return any(text for *_, text in item.failed[one[0].compile_id or ""])
+        return not _weight(one[1])
 
     return sorted(
         read,

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from breakscope.inside.capture.agent import Agent
 
 
+_TEXTS = 16  # guards of one version of whose values is told
+
+
 class CudaGraphHandler(logging.Handler):
     """A handler on Inductor's log of CUDA graphs: its warnings say which region does without one."""
 
@@ -145,8 +148,8 @@ class TraceHandler(logging.Handler):
         failed: dict[str, list[Failed]] = {}
         if compile_ is not None:
             failed = failing(compile_.frame)
-            for text in {text for some in failed.values() for *_, text in some if text}:
-                (failure,) = guards.parse_reasons([text])
+            texts = dict.fromkeys(text for some in failed.values() for *_, text in some[:_TEXTS] if text)
+            for failure in guards.parse_reasons(list(texts)):
                 values.update(live_values.read(guards.guard_sources(failure.expression), compile_.frame))
         told = {"payload": payload, "frame": frame, "values": values, "failed": failed}
         self._agent.emit(events.RECOMPILE, cid=_cid(metadata), **told)

@@ -9,10 +9,7 @@ import re
 import time
 import types
 from collections.abc import Iterator
-from enum import Enum
 from typing import Any
-
-import torch
 
 from breakscope.diagnose.guard_text import Failed
 from breakscope.inside.torch_api import MISSING, get
@@ -22,8 +19,7 @@ _AT_MOST_S = 0.25  # for one recompile
 _CHECKED = re.compile(
     r"check_tensor\(.*, requires_grad=(True|False), size=\[(?P<size>[^\]]*)\](, stride=\[[^\]]*\])?\)"
 )
-# One of these in the place of another is a value of it, and no other object.
-_VALUES = (torch.Tensor, int, float, complex, str, bytes, type(None), Enum, tuple, list, dict, set, frozenset)
+_LONG = 400
 _ABSENT = (AttributeError, LookupError, TypeError)
 
 
@@ -101,8 +97,8 @@ _RELATIONAL = ("NO_TENSOR_ALIASING", "OBJECT_ALIASING", "SYMBOLIC_SHAPE_GUARD", 
 def _of_leaf(leaf: Any, source: str, value: Any) -> Iterator[Failed]:
     checked = _CHECKED.search(leaf.verbose_code_parts()[0]) if type(leaf).__name__ == "TENSOR_MATCH" else None
     if checked is None or not hasattr(value, "shape"):
-        is_object = type(leaf).__name__ in ("ID_MATCH", "TYPE_MATCH") and not isinstance(value, _VALUES)
-        yield source, None, "", "", leaf.verbose_code_parts()[0] if is_object else ""
+        text = "" if checked else leaf.verbose_code_parts()[0]
+        yield source, None, "", "", text if len(text) <= _LONG else ""
         return
     sizes = [part.strip() for part in checked["size"].split(",") if part.strip()]
     differ = [
