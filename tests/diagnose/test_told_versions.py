@@ -639,3 +639,20 @@ def test_of_a_version_for_another_module_that_is_told_whatever_failed_first(scan
     assert "fn is a variable of timed" in str(module.advice)
     assert "Pass one and the same" not in str(module.advice)
     assert mode.first_step == 4  # the whole network without gradients, for which there is one with them
+
+
+def test_a_mode_that_changed_with_a_size_is_the_cause(scan: Scan) -> None:
+    """The guards on the modules of a Sequential stand below a dict's, which has its parts by key and value."""
+    report = scan("""
+        import torch
+        from torch import nn
+
+        net = torch.compile(nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5)), backend="eager")
+        for train, size in ((True, 8), (True, 8), (False, 5), (False, 5)):
+            net.train(train)
+            net(torch.ones(size, 4))
+    """)
+    (found,) = (one for one in report.findings if one.kind == "recompile")
+    assert found.guard is not None
+    assert found.guard.source == "self[1].training"
+    assert found.expected == "one graph each for train() and eval()"

@@ -87,8 +87,15 @@ def _below(manager: Any, scope: dict[str, Any], ends: float) -> Iterator[Failed]
             yield from _of_leaf(leaf, source, value)
         if failed:
             return
-    for child in manager.get_child_managers():
+    for child in _children(manager):
         yield from _below(child, scope, ends)
+
+
+def _children(manager: Any) -> Iterator[Any]:
+    yield from manager.get_child_managers()
+    if hasattr(manager, "get_key_value_managers"):  # of a dict, as of the modules in a Sequential
+        for both in manager.get_key_value_managers().values():
+            yield from filter(None, both)
 
 
 _RELATIONAL = ("NO_TENSOR_ALIASING", "OBJECT_ALIASING", "SYMBOLIC_SHAPE_GUARD", "STORAGE_OVERLAPPING")
