@@ -78,6 +78,7 @@ class Origin:
         alike: (name in the function, dimension) of arguments that changed as the first of ``sizes`` did.
         called: the file and the line of the function that is called, where torch's wrappers are left away.
         parameters: the names that this function gives its arguments.
+        mixed: sizes that differed, none of which decides the guarded one: it is now of this, now of that.
         lines: of all the calls that had it compiled again, and of the one before, by the project's line.
     """
 
@@ -107,6 +108,7 @@ class Origin:
     called: tuple[str, int] | None = None
     parameters: tuple[str, ...] = ()
     lines: tuple[str, ...] = ()
+    mixed: tuple[Size, ...] = ()
 
     @property
     def numbers(self) -> tuple[tuple[str, str, str], ...]:

@@ -355,6 +355,14 @@ def _of_none(guard: Guard, origin: Origin, does: Taken) -> str:
         return said
     if origin.same_call:
         return _several_times(guard, origin)
+    if origin.mixed:
+        sizes = dict.fromkeys(f"dimension {one.dimension} of {one.argument}" for one in origin.mixed)
+        return (
+            f"dimension {guard.dimension} of {guard.source} ({_seen(guard)} were seen) is that of"
+            f" {listed(list(sizes)[:_MOST_MIXED])}{_whole(origin)} at some of the compiles and of something"
+            " else at others, as where the function is called for several things. After the second size torch"
+            f" makes it dynamic, in each mode. To save that compile, pad each to one size, or {_BY_REMEDY}"
+        )
     numbers = [one for one in origin.numbers if _kind(one[1]) == _kind(one[2]) == "int"]
     if numbers := [one for one in numbers if _may_follow(guard, one)]:
         return _decided_by_value(guard, origin, numbers[0], does)
@@ -378,6 +386,9 @@ def _of_none(guard: Guard, origin: Origin, does: Taken) -> str:
         f" own state, from how many things are passed, or from data ({_seen(guard)} were seen). Keep that the"
         f" same, pad to a fixed size, or {_BY_REMEDY}"
     )
+
+
+_MOST_MIXED = 4
 
 
 def _is_apart_from_dynamic(guard: Guard) -> bool:

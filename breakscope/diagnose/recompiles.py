@@ -285,6 +285,8 @@ def _first(failure: GuardFailure, item: Recompile, function: str) -> tuple[Guard
 def _weight(guard: Guard) -> int:
     """0 of another object, 1 of another mode, 2 of another state, as a flag; 3 of what is a number."""
     both = {str(guard.expected), str(guard.actual)}
+    if guard.cause == "size" and "failed on a parameter" in guard.expression:
+        return 0  # whose size is its own for good
     if guard.cause == "identity" or (guard.cause == "type" and not both & _PLAIN):
         return 0
     if guard.cause == "global_state" or (guard.source or "").endswith(".training"):
@@ -513,7 +515,8 @@ def origin_of(found: Collected, cause: Cause, places: Places) -> Origin | None:
             (one.compile_id, failed[0].actual)
             for one, failed in zip(cause.recompiles, cause.guards, strict=True)
         ]
-        seen = replace(seen, sizes=tuple(one for one in seen.sizes if decides(found, one, came)))
+        deciding = tuple(one for one in seen.sizes if decides(found, one, came))
+        seen = replace(seen, sizes=deciding, mixed=() if deciding else seen.sizes)
     return replace(seen, one_each=None not in modes and len(set(modes)) == len(modes), lines=lines)
 
 

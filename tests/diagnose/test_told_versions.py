@@ -656,3 +656,38 @@ def test_a_mode_that_changed_with_a_size_is_the_cause(scan: Scan) -> None:
     assert found.guard is not None
     assert found.guard.source == "self[1].training"
     assert found.expected == "one graph each for train() and eval()"
+
+
+def test_another_object_of_a_class_is_told_by_its_parameter_and_not_as_a_size_of_the_call(scan: Scan) -> None:
+    """A parameter keeps its size: the version for five channels is another object's, whatever came."""
+    report = scan("""
+        import torch
+        from torch import nn
+
+        class Bank(nn.Module):
+            def __init__(self, channels):
+                super().__init__()
+                self.scale = nn.Parameter(torch.ones(channels))
+            def forward(self, x):
+                x = x * self.scale
+                print(end="")
+                return x.sum(-1)
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first, self.second = Bank(3), Bank(5)
+            def forward(self, x, m):
+                a = self.first(x)
+                print(end="")
+                return a.sum() + self.second(m).sum()
+
+        net = torch.compile(Net(), backend="eager")
+        for length, frames in ((12, 21), (17, 28), (9, 14), (12, 15)):
+            net(torch.ones(2, length, 3), torch.ones(2, frames, 5))
+    """)
+    own = [one for one in coded(report, "BS201") if one.location.function == "Bank.forward"]
+    told = [(one.guard.source, one.guard.values) for one in own if one.guard is not None]
+    assert ("self.scale", ("3", "5")) in told
+    assert ("x", ("5", "3")) not in told  # which no call changed
+    assert "No size of" not in " ".join(str(one.advice) for one in own)

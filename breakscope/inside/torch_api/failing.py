@@ -19,6 +19,7 @@ _AT_MOST_S = 0.25  # for one recompile
 _CHECKED = re.compile(
     r"check_tensor\(.*, requires_grad=(True|False), size=\[(?P<size>[^\]]*)\](, stride=\[[^\]]*\])?\)"
 )
+_OF_PARAMETER = re.compile(r"check_tensor\(.*, Parameter, DispatchKeySet\(")
 _LONG = 400
 _ABSENT = (AttributeError, LookupError, TypeError)
 
@@ -115,8 +116,10 @@ def _of_leaf(leaf: Any, source: str, value: Any) -> Iterator[Failed]:
     ]
     if len(sizes) != len(value.shape) or not differ:
         yield source, None, "", "", ""
+    of_parameter = _OF_PARAMETER.match(leaf.verbose_code_parts()[0]) is not None
     for at, before, now in differ:
-        yield source, at, before, now, ""
+        said = f"tensor '{source}' size mismatch at index {at}. expected {before}, actual {now}"
+        yield source, at, before, now, f"{said}. Guard failed on a parameter" if of_parameter else ""
 
 
 @functools.lru_cache(maxsize=4_096)
