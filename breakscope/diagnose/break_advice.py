@@ -212,6 +212,8 @@ def _of_site(
     if code in ("BS301", "BS302", "BS305", "BS306") and not inner.startswith("BS3"):
         whole = _of_cause(inner, cause, site).rstrip(".")
         own_loop = in_loop and site.theirs is None
+        if own_loop and "zero_grad" in whole:
+            return break_words.ZERO_GRAD_IN_LOOP.format(until_then)
         if "torch.compiler.disable" in whole and site.theirs is not None:
             return f"{whole}."  # what runs eagerly is said
         is_said = re.search(
@@ -875,6 +877,8 @@ def _raised(exception: str, site: Site) -> str:
             f"{site.theirs.package} raises {exception.rstrip('. ')}. That is said of the"
             f" call{site.theirs.at}: make it as the text asks."
         )
+    if ".saved_variables" in site.expression:
+        return break_words.SAVED_VARIABLES
     return (
         f"{exception} is raised here while Dynamo traces, and it leaves the compiled function. Check the"
         " condition before the compiled part; or, where eager does not raise it, give the argument that the"

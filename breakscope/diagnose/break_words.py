@@ -574,6 +574,15 @@ REWRITTEN = {
         " `{rewritten}`{wraps}; what else uses {it} then has a tensor."
     ),
 }
+SAVED_VARIABLES = (
+    "Write ctx.saved_tensors in place of ctx.saved_variables, its old name, which is an empty list while"
+    " Dynamo traces."
+)
+ZERO_GRAD_IN_LOOP = (
+    "The optimizer's housekeeping runs eagerly by design, and in a loop it keeps more than itself out of"
+    " graphs: {}. Make a function of what computes the loss in a turn and compile that; leave the loop with"
+    " zero_grad(), backward() and step() to Python."
+)
 # What Dynamo reads otherwise than eager, and the line.
 MISREAD = {
     "filled": (

@@ -188,12 +188,29 @@ def _first_of_all(events: Sequence[Event], then: str) -> str:
         return (
             f"{SEE_TO_RECOMPILES}: {len(again)} of its {len(events)} compiles are such, and took"
             f" {later:,.0f} of {whole:,.0f} s."
+            + _longest(events)
             + f" Its graph breaks multiply them: it is compiled in {len(pieces)} pieces." * (len(pieces) > 1)
             + f" {then}" * (then != _GENERIC)
         )
     if len(pieces) > 1:
         return f"Repair its graph breaks first: it is compiled in {len(pieces)} pieces. {then}"
     return then
+
+
+LONGEST = "The longest took"
+
+
+def _longest(events: Sequence[Event]) -> str:
+    """How long one compile took, where that is several times as long as the first of the same code."""
+    first = {(event.get("cid") or "").partition("/")[0]: _duration(event) for event in reversed(events)}
+    longest = max(events, key=_duration)
+    took, before = _duration(longest), first[(longest.get("cid") or "").partition("/")[0]]
+    if took < max(_LEAST_LAYERS_S, _SEVERAL_TIMES * before):
+        return ""
+    return f" {LONGEST} {took:,.0f} s, where the first of the same code took {before:,.1f} s."
+
+
+_SEVERAL_TIMES = 3
 
 
 def _layers_of(found: Collected, events: Sequence[Event]) -> str:

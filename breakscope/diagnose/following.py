@@ -11,7 +11,7 @@ from pathlib import PurePath
 
 from breakscope.diagnose import break_words, uses
 from breakscope.diagnose.collect import Collected
-from breakscope.diagnose.compile_time import SEE_TO_RECOMPILES
+from breakscope.diagnose.compile_time import LONGEST, SEE_TO_RECOMPILES
 from breakscope.diagnose.guard_paths import line_of_temporary, of_strides
 from breakscope.diagnose.guard_uses import Taken
 from breakscope.diagnose.handed import is_handed_on
@@ -134,7 +134,8 @@ def _with_recompiles(now: Sequence[Finding]) -> list[Finding]:
         if not all(one.expected for one in own):
             then = re.sub(r" s\.", " s; breakscope remedy tries what saves them.", then, count=1)
         elif any(one.code == "BS201" and not _of_ones(one.guard) for one in own):
-            then = re.sub(r" s\.", f" s. {_DYNAMIC_AT_ONCE}", then, count=1)
+            sizes = _FIXED_SIZES if LONGEST in then else _DYNAMIC_AT_ONCE
+            then = re.sub(r" s\.", f" s. {sizes}", then, count=1)
         return replace(finding, advice=f"{head}{said}{then}")
 
     return [with_recompiles(finding) for finding in now]
@@ -143,6 +144,13 @@ def _with_recompiles(now: Sequence[Finding]) -> list[Finding]:
 _DYNAMIC_AT_ONCE = (
     "All are expected; dynamic=True in torch.compile saves some of those for sizes, where nothing of a fixed"
     " size is as large at the first call, but a graph for any size takes longer to compile than one for one."
+)
+
+
+_FIXED_SIZES = (
+    "All are expected; a graph for any size can take many times as long to compile as one for one size: where"
+    " few sizes come, dynamic=False in torch.compile (a version for each) or padding to few of them may cost"
+    " less, and dynamic=True more."
 )
 
 

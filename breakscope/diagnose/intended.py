@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from breakscope.report.model import Finding
+from breakscope.report.owners import is_installed
 
 # What Dynamo names as the function that it was told not to trace.
 _MEANT = (
@@ -32,7 +33,12 @@ _FILES = (
 
 def mark(findings: Sequence[Finding]) -> list[Finding]:
     """The findings, with those that are meant to be saying so."""
-    return [replace(finding, intended=_why(finding)) for finding in findings]
+    return [finding if _costs(finding) else replace(finding, intended=_why(finding)) for finding in findings]
+
+
+def _costs(finding: Finding) -> bool:
+    """Whether a function of the project runs eagerly as a whole because of it, as around a loop."""
+    return any(one.since is None and not is_installed(one.file) for one in finding.skipped)
 
 
 def _why(finding: Finding) -> str | None:

@@ -1433,7 +1433,7 @@ def _of_plain_kinds(guard: Guard, does: Taken) -> str | None:
 def _of_object(guard: Guard) -> str | None:
     """Of one and another optimizer, or member of an enum."""
     if IS_OPTIMIZER.search(str(guard.values)):
-        return "each optimizer is a version of torch's own code that steps it: that is normal, made once"
+        return "each optimizer is a version of the code that steps it: that is normal, made once for each"
     if of := _enum(guard):
         return (
             f"{guard.source} is a member of {of}, and each that comes ({_seen(guard)}) is a version: that is"

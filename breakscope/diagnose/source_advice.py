@@ -16,7 +16,7 @@ _UNBRANCHED = "as long as nothing branches on how many there are"
 _SPARSE = (
     "Dynamo does not trace sparse tensors: put torch.compiler.disable on a function that makes and uses them;"
     " or pass dense ones, or write the product a @ b as torch.zeros_like(b).index_add(0, row, value[:, None]"
-    " * b[col])."
+    " * b[col]) of clones, row, col = a.indices().clone() and value = a.values().clone(), made in the caller."
 )
 
 _NO_FORM = (

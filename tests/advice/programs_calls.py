@@ -37,6 +37,34 @@ class Net(nn.Module):
         return x
 net = Net()
 """
+SWISH = """
+class Swish(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, i):
+        ctx.save_for_backward(i)
+        return i * torch.sigmoid(i)
+    @staticmethod
+    def backward(ctx, grad):
+        i = ctx.saved_variables[0]
+        s = torch.sigmoid(i)
+        return grad * (s * (1 + i * (1 - s)))
+"""
+TRAIN = """
+net = nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), 0.1)
+
+@torch.compile
+def train(x):
+    for _ in range(3):
+        loss = net(x).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+for _ in range(4):
+    train(x)
+say(net.weight.detach())
+"""
 TREE = """
 class Sums:
     def __init__(self):
@@ -60,6 +88,29 @@ for i in range(3):
 """
 
 CALLS: tuple[Followed, ...] = (
+    f(
+        "BS302>BS113",
+        "the old name of what backward kept",
+        r"^Write ctx\.saved_tensors in place of ctx\.saved_variables",
+        "return Swish.apply(x).sum()",
+        ("ctx.saved_variables", "ctx.saved_tensors"),
+        outside=SWISH,
+        call="f(x.clone().requires_grad_())",
+    ),
+    Followed(
+        "BS301",
+        "the optimizer's housekeeping in a loop of training",
+        r"all of train runs eagerly.*Make a function of what computes the loss in a turn and compile that",
+        TRAIN,
+        (
+            (
+                "@torch.compile\ndef train",
+                "@torch.compile\ndef loss_of(x):\n    return net(x).pow(2).mean()\n\ndef train",
+            ),
+            ("loss = net(x).pow(2).mean()", "loss = loss_of(x)"),
+        ),
+        near=True,
+    ),
     f(
         "BS102",
         "a kept number that a property reads for a loop",
