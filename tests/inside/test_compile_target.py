@@ -550,3 +550,31 @@ def test_the_backend_is_the_one_asked_for(scan: Scan, backend: str, own: int) ->
     assert only(report).counts.crossings == 2
     blind = [note for note in report.run.notes if "not visible" in note]
     assert bool(blind) == (backend in ("eager", "aot_eager"))
+
+
+def test_auto_leaves_a_call_to_who_reads_it_in_another_way(scan: Scan) -> None:
+    """TensorBoard's ``add_graph`` traces the model: torch.jit.trace raises where it meets compiled code."""
+    scanned = scan(
+        """
+        import torch
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.linear = nn.Linear(3, 3)
+            def forward(self, x):
+                return self.linear(x).relu()
+
+        net, x = Net(), torch.ones(2, 3)
+        traced = torch.jit.trace(net, x)
+        exported = torch.export.export(net, (x,)).module()
+        symbolic = torch.fx.symbolic_trace(net)
+        for _ in range(3):
+            y = net(x)
+        for other in (traced, exported, symbolic):
+            assert torch.equal(other(x), y)
+        """
+    )
+    assert scanned.exit_code == 0, scanned.stderr
+    assert by(scanned.report)["Net"] == "breakscope"

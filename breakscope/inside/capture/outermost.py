@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import torch.compiler
 import torch.jit
 
 from breakscope.report.owners import owner_of
@@ -64,7 +65,7 @@ class OutermostCall:
         # TorchScript has compiled its modules already, and keeps no Python behind their calls.
         if isinstance(module, torch.jit.ScriptModule):
             return None
-        if not self._wants() or self._in_backward():
+        if not self._wants() or self._in_backward() or _is_traced():
             return None
         if not _holds_something(module):
             self._on_left(module)
@@ -107,7 +108,7 @@ class OutermostCall:
 
     def _pinned(self, module: Any) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
-            if getattr(self._inside, "yes", False) or self._in_backward():
+            if getattr(self._inside, "yes", False) or self._in_backward() or _is_traced():
                 return module._call_impl(*args, **kwargs)
             return self.run(module, args, kwargs)
 
@@ -150,6 +151,15 @@ def _wrapper_at_call_site(name: str) -> Callable[..., Any]:
         co_filename=frame.f_code.co_filename, co_firstlineno=frame.f_lineno, co_name=name, co_qualname=name
     )
     return types.FunctionType(code, frame.f_globals)
+
+
+def _is_traced() -> bool:
+    """Whether somebody else is reading what the call does: torch.jit.trace, torch.export or torch.fx.
+
+    Compiled code is none of theirs: ``torch.jit.trace`` raises where it meets some, and TensorBoard's
+    ``add_graph`` with it.
+    """
+    return bool(torch.jit.is_tracing()) or torch.compiler.is_exporting()
 
 
 class _Call:
