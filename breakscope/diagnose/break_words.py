@@ -195,6 +195,15 @@ BY_MODULE = {
 # What holds wherever the line is: (codes, what the record says, the advice). First match wins.
 BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (
+        ("BS107",),
+        r"\b_CachedForward\b",
+        (
+            "What is called is a torch.jit.ScriptModule, of whose script Dynamo sees nothing: make it an"
+            " nn.Module, without torch.jit.trace or @jit.script_method, where it is to be in the graph; else"
+            " leave it, one break at each of its calls."
+        ),
+    ),
+    (
         ("BS105", "BS119"),
         r"\b_ctc_loss\b",
         CTC,
@@ -1112,6 +1121,15 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
 }
 # (codes, what the record says, the advice). First match wins.
 BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
+    (
+        ("BS116",),
+        r"",
+        (
+            f"Set {CONFIG}.allow_rnn = True; where it raises, or is wrong or slower, take it back. Each"
+            " length that it runs over is a version then (one step at a time is one): where many come, pad to"
+            " few, or leave it eager."
+        ),
+    ),
     (
         ("BS104",),
         r"`tqdm\.\w+`",
