@@ -294,6 +294,7 @@ def _take_decided(found: Collected, event: Event) -> None:
 
 def _take(found: Collected, event: Event) -> None:
     step = event.get("step" if found.by_optimizer else "call")  # a trace knows of no steps
+    event = {**event, "step": step}
     kind = event["t"]
     frame = FrameRef.read(event.get("frame"))
     if kind == "graph_break":

@@ -211,8 +211,7 @@ class _Run:
 
 def _steady_rows(found: Collected) -> list[tuple[int, int, Any]]:
     """Index, length and gains of each step after the first in which nothing was compiled."""
-    key = "step" if found.by_optimizer else "call"
-    compiling = {event.get(key) for event in found.metrics}
+    compiling = {event["step"] for event in found.metrics}
     rows: list[tuple[int, int, Any]] = []
     gains: Any = ()
     for index, _, length, changed in found.step_rows:

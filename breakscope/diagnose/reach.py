@@ -259,18 +259,20 @@ def passed_number(sources: Sources, file: str, position: Position | None, stack:
     A number of Python's in its place is tested while Dynamo traces, where the library takes one.
     """
     around = sources.around(file, position) if position is not None else []
-    inside = uses.function(around)
-    if inside is None or len(stack) < 2 or stack[-2].owner != "project":
-        return ""
-    tests = [node for node in around if isinstance(node, ast.Compare)]
-    named = {of for test in tests[-1:] for of in _calculated_of(test, around, _DEEP)}
-    if len(named) != 1 or (name := next(iter(named))) not in uses.parameters(inside):
-        return ""
-    if re.search(rf"isinstance\({name}\b", ast.unparse(inside)):
-        return ""  # it takes numbers in another way, or not at all
-    calls = _calls(around, sources.around_line(stack[-2].file, stack[-2].line))
-    given = begins.handed(name, around, calls[:1])
-    return given.id if isinstance(given, ast.Name) else ""
+    tests: list[ast.expr] = [node for node in around if isinstance(node, ast.Compare)]
+    for caller in reversed(stack[:-1]):
+        inside = uses.function(around)
+        named = {of for test in tests[-1:] for of in _calculated_of(test, around, _DEEP)}
+        if inside is None or len(named) != 1 or (name := next(iter(named))) not in uses.parameters(inside):
+            return ""
+        if re.search(rf"isinstance\({name}\b", ast.unparse(inside)):
+            return ""  # it takes numbers in another way, or not at all
+        calls = _calls(around, sources.around_line(caller.file, caller.line))
+        given = begins.handed(name, around, calls[:1])
+        if caller.owner == "project":
+            return given.id if isinstance(given, ast.Name) else ""
+        around, tests = sources.around_line(caller.file, caller.line), [given] if given is not None else []
+    return ""
 
 
 _DEEP = 4

@@ -704,8 +704,7 @@ def _reached(found: Collected) -> list[_Reached]:
             frame = FrameRef.read(event.get("frame"))
             if frame is not None:
                 why = f"raised to the script: {_first_sentence(event['metrics'].get('fail_reason'))}"
-                step = event.get("step" if found.by_optimizer else "call")
-                made.append(_Reached(frame, why, step, event["cid"], None))
+                made.append(_Reached(frame, why, event["step"], event["cid"], None))
     return made
 
 

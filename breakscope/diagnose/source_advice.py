@@ -222,8 +222,9 @@ _TABLE = (
     _Row(
         ("BS127",),
         r"\b(shuffle|choices?|sample|permutation|randrange)\(",
-        "Choose, or shuffle, in the caller, where it has what is chosen from, and pass in what came out; for"
-        " an index into a tensor use torch.randperm(n)[:k], or torch.randint where one may come twice.",
+        "Choose, or shuffle, in the caller, where it has what is chosen from, and pass in what came out,"
+        " numbers as tensors (other numbers of Python's are other versions); for an index into a tensor use"
+        " torch.randperm(n)[:k], or torch.randint where one may come twice.",
     ),
     _Row(
         ("BS120",),

@@ -86,7 +86,7 @@ def _compile(found: Collected, event: Event, causes: Mapping[str, str]) -> Compi
         function=records.unresumed(name),
         file=metrics.get("co_filename") or frame.get("file"),
         line=metrics.get("co_firstlineno") or frame.get("line"),
-        step=event.get("step" if found.by_optimizer else "call") if live else None,
+        step=event["step"] if live else None,
         at_s=_began(event, seconds) if live else None,
         seconds=None if seconds is None else seconds / 1e6,
         phases=phases(metrics),

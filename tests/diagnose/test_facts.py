@@ -367,3 +367,28 @@ def test_forked_processes_are_counted_apart_and_named(scan: Scan) -> None:
     assert "is not in the totals: 7 crossings (script.py:7: 7), 14 graph launches, 0 compiles" in note
     assert "forked at " in note
     assert "script.py:17" in note
+
+
+def test_an_error_that_ends_the_run_has_its_step_and_the_function_that_holds_its_line(scan: Scan) -> None:
+    report = scan("""
+        import torch
+
+        def noise(shape, generator=None):
+            return torch.randn(shape, generator=generator)
+
+        @torch.compile(backend="eager")
+        def first(x):
+            return x + 1
+
+        @torch.compile(backend="eager")
+        def second(x):
+            return x + noise(x.shape)
+
+        for _ in range(4):
+            first(torch.ones(2, 3))
+        for size in (3, 4):
+            second(torch.ones(2, size))
+    """)
+    [finding] = coded(report, "BS191")
+    assert (finding.location.function, finding.first_step) == ("noise", 5)
+    assert [frame.function for frame in finding.stack] == ["second", "noise"]

@@ -134,6 +134,37 @@ def test_a_number_that_the_call_passes_as_a_tensor_can_be_one_of_pythons(scan: S
     )
 
 
+def test_a_number_for_a_compiled_call_is_made_outside_of_it(scan: Scan, tmp_path: Path) -> None:
+    """In a helper of the library's step too, which hands the number on."""
+    steps = """
+        class Steps:
+            ratio = 100
+            def step(self, x, timestep):
+                return x * self.rate(timestep)
+            def rate(self, t):
+                before = t - self.ratio
+                return 2 if before >= 0 else 3
+    """
+    package(tmp_path, steps=steps)
+    report = scan("""
+        import torch
+        from seeing.steps import Steps
+
+        steps = Steps()
+
+        @torch.compile(backend="eager")
+        def denoise(x, t):
+            return steps.step(x * 2, t)
+
+        for t in torch.tensor([300, 200, 50]):
+            denoise(torch.ones(3), t)
+    """)
+    (found,) = coded(report, "BS101")
+    assert "calculated of t alone: hand a number of Python's to the call at script.py:11, int(t) made" in str(
+        found.advice
+    )
+
+
 def test_generate_of_ones_own_is_not_that_of_transformers(scan: Scan, tmp_path: Path) -> None:
     package(
         tmp_path,

@@ -257,11 +257,23 @@ def test_of_compile_times_it_is_told_for_what_the_recompiles_were() -> None:
     """All of them may be notes, which ``breakscope remedy`` has nothing to try for."""
     advice = "See to its recompiles first: 4 of its 5 compiles are such, and took 29 of 34 s."
     whole = replace(SIZE, fingerprint="whole", code="BS403", kind="compile", guard=None, advice=advice)
-    for expected, said in (
-        (None, "29 of 34 s; breakscope remedy tries what saves them."),
-        ("a second size", "29 of 34 s. All are expected; dynamic=True in torch.compile saves some of those"),
+    longest = " The longest took 25 s, where the first of the same code took 2.0 s."
+    for more, expected, said in (
+        ("", None, "29 of 34 s; breakscope remedy tries what saves them."),
+        (
+            "",
+            "a second size",
+            "29 of 34 s. All are expected; dynamic=True in torch.compile saves some of those",
+        ),
+        (
+            longest,
+            "a second size",
+            "29 of 34 s. All are expected; a graph for any size can take many times as",
+        ),
     ):
-        told = _with_recompiles([whole, replace(SIZE, expected=expected)])[0].advice
+        told = _with_recompiles([replace(whole, advice=advice + more), replace(SIZE, expected=expected)])[
+            0
+        ].advice
         assert str(told).startswith("See to its recompiles first (for dimension 0 of x): 4 of its 5")
         assert said in str(told)
 
