@@ -587,7 +587,7 @@ def test_optimizers_are_a_version_each_and_go_with_no_break(scan: Scan) -> None:
     """)
     told = [str(one.advice) for one in coded(report, "BS210")]
     assert told
-    assert all(one.startswith("Each optimizer is a version of torch's own code") for one in told)
+    assert all(one.startswith("Each optimizer is a version of the code that steps it") for one in told)
 
 
 def test_a_parameter_that_is_frozen_is_no_data(scan: Scan) -> None:
