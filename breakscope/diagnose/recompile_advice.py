@@ -1025,7 +1025,7 @@ def _flag(guard: Guard, name: str, origin: Origin | None) -> str:
     )
 
 
-_ALONE = "repair the break because of which it is compiled on its own"
+_UNBROKEN = ", with the break in it repaired"
 _CONSTANTS = "a range, a branch, an index of a list, a number of pieces, arithmetic with an array of numpy's"
 
 
@@ -1194,7 +1194,7 @@ def _attribute(guard: Guard, times: int, does: Taken) -> str:
             f" class), and each value ({_seen(guard)}) is a version, made once: that is normal for a few. For"
             " many raise"
             " torch._dynamo.config.recompile_limit, or"
-            f" {_ALONE if guard.resumed else 'compile what calls them, so that they are inlined'}"
+            f" compile what calls them, so that they are inlined{_UNBROKEN * guard.resumed}"
         )
     shown = [value for value in guard.values if value not in ("str", "int", "float", "bool")]
     if len(shown) > A_SECOND and set(map(_kind, shown)) == {"None", "int"}:
