@@ -216,7 +216,7 @@ def _why(cause: Cause, *, constant: bool) -> str:
         case "size" if _of_parameter(guard):
             return f"a parameter of another size, which torch compiles in by default: {made}"
         case "size":
-            return _why_size(cause, made, constant=constant)
+            return _why_size(cause, f"{made}{_of_times(cause)}", constant=constant)
         case "module_attribute" if (guard.actual or "").isdecimal():
             return f"a second value of {guard.source}: {made}, and not again"
         case "symbolic_shape":
@@ -227,6 +227,15 @@ def _why(cause: Cause, *, constant: bool) -> str:
             return f"a second value of {guard.source}{_after(cause)}: {made}"
     each = f"another layout of {guard.source}" if guard.cause == "stride" else "one graph for each of the two"
     return f"{each}: {made}, and not again"
+
+
+def _of_times(cause: Cause) -> str:
+    """Why a second size was compiled more than once: for several parts of a function, or for another mode."""
+    parts = len({(one.compile_id or "").partition("/")[0] for one in cause.recompiles})
+    once = parts * (1 + sum(value in cause.guard.values[1:] for value in _APART))
+    return f", in {parts} parts of the function" * (
+        parts > 1
+    ) + ", as each mode has a second size of its own" * (len(cause.recompiles) > once)
 
 
 def _why_side(guard: Guard, made: str) -> str:

@@ -302,7 +302,7 @@ _QUOTIENT_IS = re.compile(r"^[^%]*/[^%]* == -?\d+(\.\d+)?$")
 
 def _is_number(asked: Question, end: End) -> bool:
     """Whether an operation, and no branch of the code's, holds for one quotient of a size alone."""
-    return end.kind == "asked" and _QUOTIENT_IS.match(asked.text) is not None
+    return end.kind == "asked" and asked.alone and _QUOTIENT_IS.match(asked.text) is not None
 
 
 def _may_ask(asked: Question) -> bool:

@@ -79,7 +79,7 @@ def _made_under(around: Sequence[ast.AST]) -> dict[str, list[str]]:
 
 
 def misread(sources: Sources, stack: Sequence[Frame]) -> tuple[str, str, int] | None:
-    """What of the functions on the way Dynamo reads otherwise than eager: ``("resized", "x.t_()", 7)``.
+    """What of the functions on the way Dynamo reads otherwise than eager: ``("turned", "x.t_()", 7)``.
 
     Tried with torch 2.13: ``torch.FloatTensor(x.size())`` is a tensor of these numbers to it, and behind a
     method that turns a tensor in place, as ``transpose_``, ``size()`` is still the old one.

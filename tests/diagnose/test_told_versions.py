@@ -703,3 +703,45 @@ def test_another_object_of_a_class_is_told_by_its_parameter_and_not_as_a_size_of
     assert ("self.scale", ("3", "5")) in told
     assert ("x", ("5", "3")) not in told  # which no call changed
     assert "No size of" not in " ".join(str(one.advice) for one in own)
+
+
+def test_a_quotient_that_an_operation_needs_is_a_version_each_where_it_is_of_that_size_alone(
+    scan: Scan,
+) -> None:
+    """A pooling makes a constant of its input's length, and what meets that has it divided by two."""
+    pooled = scan("""
+        import torch
+        from torch.nn import functional as F
+
+        @torch.compile(backend="eager")
+        def f(x, m):
+            x = x * 2
+            print(end="")
+            p = F.max_pool1d(m.unsqueeze(1), kernel_size=2, stride=2).squeeze(1)
+            return F.avg_pool1d(x, 2, 2).masked_fill(p[:, None, :] == 0, 0.0)
+        for size in (40, 50, 36):
+            f(torch.ones(4, 3, size), torch.ones(4, size))
+    """)
+    said = [str(one.expected) + str(one.advice) for one in coded(pooled, "BS201")]
+    assert said
+    assert not [text for text in said if "two sides" in text or "has the same answer" in text]
+    folded = scan("""
+        import torch
+
+        @torch.compiler.disable
+        def step(x):
+            return x + 1
+
+        def bottle(x):
+            y = step(x.view(x.size(0) * x.size(1), -1))
+            return y.view(x.size(0), x.size(1), -1)
+
+        @torch.compile(backend="eager")
+        def f(x):
+            return bottle(x[1:]).sum(0)
+        for size in ((6, 5), (6, 5), (5, 3), (8, 7), (9, 2)):
+            f(torch.ones(*size, 4))
+    """)
+    notes = [str(one.expected) for one in coded(folded, "BS201")]
+    assert "takes any: compiled 2 times more, in 2 parts of the function" in " ".join(notes)
+    assert "needs the number" not in " ".join(notes)
