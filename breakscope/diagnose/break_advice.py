@@ -225,7 +225,9 @@ def _of_site(
         own_loop = own_loop and site.shape not in _BODILESS and "zero_grad" not in whole
         has_body = own_loop and inner not in _LEFT_OUT
         way_out = _of_body(site) if has_body and not is_said and not _INNER.search(function or "") else ""
-        besides = _besides(site) if own_loop and "in place of the loop" not in whole else ""
+        # What skips a frame by itself, as an RNN, may stand in a loop that breaks for more.
+        may_stay = own_loop or (not in_loop and site.theirs is None)
+        besides = _besides(site) if may_stay and "in place of the loop" not in whole else ""
         if way_out and site.use.searched:
             return f"{whole}. Until then {until_then}. {break_words.SEARCHED}"
         return f"{whole}. Until then {until_then}{way_out}.{besides}"

@@ -683,9 +683,18 @@ def called_in_loop(sources: Sources, file: str, position: Position | None) -> tu
     return found if len(found) <= _MOST else ()
 
 
-def breaks_in_loop(sources: Sources, file: str, position: Position | None) -> tuple[int, ...]:
-    """Lines of the outermost loop around a site whose text says that they break as it does, but its own."""
+def breaks_in_loop(
+    sources: Sources, file: str, position: Position | None, stack: Sequence[Frame] = ()
+) -> tuple[int, ...]:
+    """Lines of the outermost loop around a site whose text says that they break as it does, but its own.
+
+    Args:
+        stack: the way to the site; where no loop is around that, the one around a call in its file is meant.
+    """
     around = [] if position is None else sources.around(file, position)
+    if not own_loops(around):
+        calls = (sources.around_line(one.file, one.line) for one in reversed(stack[:-1]) if one.file == file)
+        around = next(filter(own_loops, calls), [])
     loops, statement = own_loops(around), uses.statement(around)
     if not loops or statement is None:
         return ()
@@ -723,6 +732,8 @@ def _breaks(node: ast.AST, around: Sequence[ast.AST]) -> TypeGuard[ast.expr | as
             return attr in _OF_TENSORS
         case ast.If(test=ast.Call(ast.Attribute(attr="any" | "all"), [])):
             return True
+        case ast.Compare() if _is_drawn(node, around):
+            return True
         case ast.If(test=ast.Compare() as test):
             return is_tensor(test, around)
         case ast.Subscript(of, ast.Name() as chosen, ast.Load()):
@@ -730,6 +741,16 @@ def _breaks(node: ast.AST, around: Sequence[ast.AST]) -> TypeGuard[ast.expr | as
         case ast.ListComp(ast.Subscript(slice=ast.Name(chosen)), [ast.comprehension(target, over)]):
             return chosen in loops.names(target) and _goes_over_tensors(over, around)
     return False
+
+
+_DRAWN = re.compile(r"(?<![\w.])random\.\w+\(|\b(np|numpy)\.random\b")
+
+
+def _is_drawn(test: ast.Compare, around: Sequence[ast.AST]) -> bool:
+    """Whether a test asks for a number that Python or numpy draws: ``random.random() < rate``."""
+    names = [part.id for part in (test.left, *test.comparators) if isinstance(part, ast.Name)]
+    values = [test, *(value for name in names for value in values_of(name, around))]
+    return any(_DRAWN.search(ast.unparse(value)) for value in values)
 
 
 def _goes_over_tensors(over: ast.expr, around: Sequence[ast.AST]) -> bool:

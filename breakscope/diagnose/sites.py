@@ -302,7 +302,7 @@ def _told(
         reach.unsafe(*at),
         reach.sides(*at),
         seen,
-        besides=reach.breaks_in_loop(*at),
+        besides=reach.breaks_in_loop(*at, stack),
         filled=reach.filled_at_first(*at),
         later=reach.asked_later(*at),
         tested=reach.tested_after(*at) if use.shape in ("branch", "plain", "choice") else None,

@@ -751,3 +751,41 @@ def test_a_quotient_that_an_operation_needs_is_a_version_each_where_it_is_of_tha
     notes = [str(one.expected) for one in coded(folded, "BS201")]
     assert "takes any: compiled 2 times more, in 2 parts of the function" in " ".join(notes)
     assert "needs the number" not in " ".join(notes)
+
+
+def test_what_else_breaks_in_a_callers_loop_is_named(scan: Scan) -> None:
+    """The RNN ends the caller's frame by itself; once it is traced, the number that is drawn does."""
+    source = """
+        import random
+        import torch
+        from torch import nn
+
+        class Decoder(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.rnn = nn.GRU(4, 4)
+            def forward(self, x, h):
+                return self.rnn(x[None], h)
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.decoder = Decoder()
+            def forward(self, target, ratio):
+                h, x = torch.zeros(1, target.shape[1], 4), target[0]
+                for t in range(1, target.shape[0]):
+                    y, h = self.decoder(x, h)
+                    forced = random.random() < ratio
+                    x = target[t] if forced else y[0]
+                return x
+
+        net = torch.compile(Net(), backend="eager")
+        for _ in range(3):
+            net(torch.ones(5, 3, 4), 0.5)
+    """
+    (found,) = coded(scan(source), "BS302")
+    assert "Line 21 of the loop breaks the graph as well." in str(found.advice)
+    followed = scan(
+        source.replace("net = torch", "torch._dynamo.config.allow_rnn = True\n        net = torch")
+    )
+    assert [one.location.line for one in followed.findings if one.kind == "skip"] == [21]
