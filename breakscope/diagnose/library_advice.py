@@ -55,6 +55,10 @@ _BY_FUNCTION = {
     " read it to find out whether it is causal. Where a causal mask is passed at every call, say True",
     "decorate_context": "Write `with torch.no_grad():`, or what the decorator enters, in the body of what is"
     " called{at}: a function that was decorated inside of compiled code cannot be made again behind a break",
+    "CompileableContextVar.get": (
+        "transformers reads a ContextVar here only where the forward around the layers runs eagerly, because"
+        " of another break (compiled, it sets a plain variable): repair that one, and this goes with it"
+    ),
     # transformers 5: tried on GPT-2, which then is one graph.
     "maybe_install_capturing_hooks": "Make the call{at} once before torch.compile: transformers installs its"
     " hooks for hidden states and attentions at the first call that asks for them, and never again",
@@ -175,7 +179,7 @@ def advice(
     Args:
         turns: the loop around the site, without its body. also: lines of branches on how many are selected.
     """
-    if special := _BY_FUNCTION.get(theirs.function.rpartition(".")[2]):
+    if special := _BY_FUNCTION.get(theirs.function, _BY_FUNCTION.get(theirs.function.rpartition(".")[2])):
         return special.format(at=theirs.at) + "."
     if shape == "layerdrop":
         return _dropped(theirs)

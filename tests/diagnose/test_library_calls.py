@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -399,6 +400,16 @@ def test_a_number_that_a_function_of_the_library_compares_is_helped_by_no_settin
     """)
     (found,) = (one for one in report.findings if one.location.source and "tolist" in one.location.source)
     assert "no setting helps" in str(found.advice)
+
+
+def test_what_a_library_reads_only_beside_another_break_goes_with_that() -> None:
+    theirs = Theirs(
+        "/env/site-packages/transformers/utils/output_capturing.py", "CompileableContextVar.get", "a.py:3"
+    )
+    said = str(library_advice.advice("BS107", "plain", theirs))
+    assert "repair that one, and this goes with it" in said
+    other = replace(theirs, function="Cache.get")
+    assert "repair that one" not in str(library_advice.advice("BS107", "plain", other))
 
 
 def test_the_librarys_line_is_named_where_pythons_own_code_breaks() -> None:
