@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from breakscope.inside.capture.agent import Agent
 
 
-_TEXTS = 16  # guards of one version of whose values is told
-
-
 class CudaGraphHandler(logging.Handler):
     """A handler on Inductor's log of CUDA graphs: its warnings say which region does without one."""
 
@@ -148,7 +145,7 @@ class TraceHandler(logging.Handler):
         failed: dict[str, list[Failed]] = {}
         if compile_ is not None:
             failed = failing(compile_.frame)
-            texts = dict.fromkeys(text for some in failed.values() for *_, text in some[:_TEXTS] if text)
+            texts = dict.fromkeys(text for some in failed.values() for *_, text in some if text)
             for failure in guards.parse_reasons(list(texts)):
                 values.update(live_values.read(guards.guard_sources(failure.expression), compile_.frame))
         told = {"payload": payload, "frame": frame, "values": values, "failed": failed}

@@ -8,7 +8,7 @@ import functools
 import re
 import time
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from breakscope.diagnose.guard_text import Failed
@@ -20,7 +20,7 @@ _CHECKED = re.compile(
     r"check_tensor\(.*, requires_grad=(True|False), size=\[(?P<size>[^\]]*)\](, stride=\[[^\]]*\])?\)"
 )
 _OF_PARAMETER = re.compile(r"check_tensor\(.*, Parameter, DispatchKeySet\(")
-_LONG = 400
+_LONG, _TEXTS = 400, 16  # characters of a guard that are kept, and how many guards of a version
 _ABSENT = (AttributeError, LookupError, TypeError)
 
 
@@ -50,12 +50,21 @@ def failing(frame: Any) -> dict[str, list[Failed]]:
             **(manager.closure_vars or {}),
         }
         try:
-            found[str(entry.compile_id)] = list(dict.fromkeys(_failed(manager.root, scope, ends)))
+            failed = dict.fromkeys(_failed(manager.root, scope, ends))
+            found[str(entry.compile_id)] = list(_with_few_texts(failed))
         except _TooLongError:
             break
         except Exception:  # noqa: BLE001, S112 -- torch's own, and other in each version
             continue
     return found
+
+
+def _with_few_texts(failed: Iterable[Failed]) -> Iterator[Failed]:
+    """The same, the first ones with their texts: another model fails in each of its parameters."""
+    told = 0
+    for *where, text in failed:
+        told += bool(text)
+        yield (*where, text if told <= _TEXTS else "")  # type: ignore[misc]
 
 
 def _failed(root: Any, scope: dict[str, Any], ends: float) -> Iterator[Failed]:
