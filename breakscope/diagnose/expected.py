@@ -230,12 +230,13 @@ def _why(cause: Cause, *, constant: bool) -> str:
 
 
 def _of_times(cause: Cause) -> str:
-    """Why a second size was compiled more than once: for several parts of a function, or for another mode."""
+    """Why a second size was compiled more than once: several parts of a function, or what is apart."""
     parts = len({(one.compile_id or "").partition("/")[0] for one in cause.recompiles})
     once = parts * (1 + sum(value in cause.guard.values[1:] for value in _APART))
-    return f", in {parts} parts of the function" * (
-        parts > 1
-    ) + ", as each mode has a second size of its own" * (len(cause.recompiles) > once)
+    pieces = f", in {parts} parts of the function" * (parts > 1)
+    if len(cause.recompiles) <= once:
+        return pieces
+    return f"{pieces}, as what is compiled apart (a mode, a size of 1) has a second size of its own"
 
 
 def _why_side(guard: Guard, made: str) -> str:

@@ -107,9 +107,10 @@ _UNSET = re.compile(r"self\.(\w+) is None$")
 
 
 def unset(sources: Sources, stack: Sequence[Frame]) -> tuple[str, str]:
-    """What a library's lines on the way ask to be None, as a test, and its method that sets one of them.
+    """What a library's lines on the way ask to be None or of their configuration, and what sets that.
 
-    ``("self.begin_index is None", "set_begin_index")`` of a call that stands under that test.
+    ``("self.begin_index is None", "set_begin_index")`` of a call that stands under that test: its method that
+    sets what is None; else empty.
     """
     asked: list[str] = []
     setter = ""
@@ -121,9 +122,12 @@ def unset(sources: Sources, stack: Sequence[Frame]) -> tuple[str, str]:
         for parent, child in pairwise(around):
             if not isinstance(parent, ast.If) or child not in parent.body:
                 continue
-            if (found := _UNSET.match(ast.unparse(parent.test))) is not None:
+            text = ast.unparse(parent.test)
+            if (found := _UNSET.match(text)) is not None:
                 asked.append(found[0])
                 setter = _setter(around, found[1]) or setter
+            elif "self.config." in text and _is_setting(parent.test) and len(text) <= _LONG:
+                asked.append(_unparse(parent.test))
     return " and ".join(dict.fromkeys(asked[-_MOST:])), setter
 
 

@@ -13,7 +13,7 @@ from warm_scanning import WarmScans, coded
 from breakscope.diagnose import library_advice, reach
 from breakscope.diagnose.library_advice import Theirs
 from breakscope.project.sources import Sources
-from breakscope.report.model import Report
+from breakscope.report.model import Frame, Report
 from breakscope.report.owners import is_standard, path_in_package
 
 pytestmark = pytest.mark.torch
@@ -400,6 +400,20 @@ def test_a_number_that_a_function_of_the_library_compares_is_helped_by_no_settin
     """)
     (found,) = (one for one in report.findings if one.location.source and "tolist" in one.location.source)
     assert "no setting helps" in str(found.advice)
+
+
+def test_the_configuration_under_which_a_library_comes_to_a_line_is_told(tmp_path: Path) -> None:
+    """As transformers masks speech: in training alone, and where the rate is above 0."""
+    file = tmp_path / "site-packages" / "speech.py"
+    file.parent.mkdir()
+    file.write_text(
+        "class Model:\n    def mask(self, x, given=None):\n        if given is not None:\n            x = x * given\n"
+        "        elif self.config.mask_prob > 0 and self.training:\n            x = x * drawn(x.shape)\n"
+        "        return x\n\ndef drawn(shape):\n    return np.random.rand(*shape)\n"
+    )
+    frames = [Frame(str(tmp_path / "train.py"), 3, "<module>", None, "project")]
+    frames += [Frame(str(file), line, name, None, "library") for line, name in ((6, "mask"), (10, "drawn"))]
+    assert reach.unset(Sources(), frames) == ("self.config.mask_prob > 0 and self.training", "")
 
 
 def test_what_a_library_reads_only_beside_another_break_goes_with_that() -> None:
