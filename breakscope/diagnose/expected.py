@@ -233,7 +233,8 @@ def _of_times(cause: Cause) -> str:
     """Why a second size was compiled more than once: several parts of a function, or what is apart."""
     parts = len({(one.compile_id or "").partition("/")[0] for one in cause.recompiles})
     once = parts * (1 + sum(value in cause.guard.values[1:] for value in _APART))
-    pieces = f", in {parts} parts of the function" * (parts > 1)
+    resumed = any(one.frame is not None and one.frame.resumed for one in cause.recompiles)
+    pieces = f", in {parts} {'parts of the function' if resumed else 'modules or functions'}" * (parts > 1)
     if len(cause.recompiles) <= once:
         return pieces
     return f"{pieces}, as what is compiled apart (a mode, a size of 1) has a second size of its own"

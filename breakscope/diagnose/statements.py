@@ -150,7 +150,7 @@ def _keeps_extreme(statement: ast.If) -> bool:
 
 def _of_kept(statement: ast.If, around: Sequence[ast.AST]) -> Shape | None:
     """What a test asks of what an object keeps, where that is all."""
-    if _is_flag(statement.test) and not _is_counted(statement.test, around):
+    if _is_flag(statement.test) and not _is_counted(statement, around):
         return "flag"
     return "extreme" if _keeps_extreme(statement) else None
 
@@ -578,11 +578,18 @@ def _is_attribute_of_self(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
 
 
-def _is_counted(test: ast.expr, around: Sequence[ast.AST]) -> bool:
-    """Whether what a test asks for is added to in its class: ``self.n`` of ``self.n += 1``."""
+def _is_counted(branch: ast.If, around: Sequence[ast.AST]) -> bool:
+    """Whether what a test asks for is added to in its class: ``self.n`` of ``self.n += 1``.
+
+    In the branch itself, as ``if not self.ready: self.ready += 1``, that is how a flag is set.
+    """
     owner = next((node for node in reversed(around) if isinstance(node, ast.ClassDef)), ast.Pass())
-    added = {ast.unparse(node.target) for node in ast.walk(owner) if isinstance(node, ast.AugAssign)}
-    return any(ast.unparse(node) in added for node in ast.walk(test) if isinstance(node, ast.Attribute))
+    own = {id(node) for line in branch.body for node in ast.walk(line)}
+    adds = [node for node in ast.walk(owner) if isinstance(node, ast.AugAssign) and id(node) not in own]
+    added = {ast.unparse(node.target) for node in adds}
+    return any(
+        ast.unparse(node) in added for node in ast.walk(branch.test) if isinstance(node, ast.Attribute)
+    )
 
 
 def _filters(around: Sequence[ast.AST]) -> bool:

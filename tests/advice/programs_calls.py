@@ -65,6 +65,19 @@ for _ in range(4):
     train(x)
 say(net.weight.detach())
 """
+ACTNORM = """
+class Actnorm(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.bias = nn.Buffer(torch.zeros(3))
+        self.ready = nn.Buffer(torch.tensor(0))
+    def forward(self, x):
+        if not self.ready:
+            self.bias.copy_(x.mean(0))
+            self.ready += 1
+        return x - self.bias
+net = Actnorm()
+"""
 TREE = """
 class Sums:
     def __init__(self):
@@ -88,6 +101,19 @@ for i in range(3):
 """
 
 CALLS: tuple[Followed, ...] = (
+    f(
+        "BS101",
+        "a flag in a buffer that the branch adds to",
+        r"keeps its flag as a tensor: keep a Python bool beside it",
+        "return net(x)",
+        (
+            "self.ready = nn.Buffer(torch.tensor(0))",
+            "self.ready, self.is_ready = nn.Buffer(torch.tensor(0)), False",
+        ),
+        ("if not self.ready:", "if not self.is_ready:"),
+        ("self.ready += 1", "self.ready += 1\n            self.is_ready = True"),
+        outside=ACTNORM,
+    ),
     f(
         "BS302>BS113",
         "the old name of what backward kept",

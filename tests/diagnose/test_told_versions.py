@@ -789,3 +789,20 @@ def test_what_else_breaks_in_a_callers_loop_is_named(scan: Scan) -> None:
         source.replace("net = torch", "torch._dynamo.config.allow_rnn = True\n        net = torch")
     )
     assert [one.location.line for one in followed.findings if one.kind == "skip"] == [21]
+
+
+def test_a_size_of_several_modules_is_of_no_parts_of_a_function(scan: Scan) -> None:
+    """A library's module that is compiled by itself has a code of its own: no break cuts it."""
+    report = scan("""
+        import torch
+        from torch import nn
+
+        layers = [nn.Conv2d(3, 3, 3, padding=1) for _ in range(3)]
+        with torch.no_grad():
+            for size in (4, 4, 6, 6):
+                x = torch.ones(size, 3, 8, 8)
+                for layer in layers:
+                    x = layer(x)
+    """)
+    (found,) = coded(report, "BS201")
+    assert "compiled 3 times more, in 3 modules or functions" in str(found.expected)
