@@ -858,9 +858,19 @@ def _sets(method: ast.FunctionDef, name: str) -> bool:
 _FAR = 6  # values that lead to a value
 
 
-def _read_by_numpy(node: ast.AST, around: Sequence[ast.AST], depth: int = 0) -> int:
-    """The line on which ``.numpy()`` reads what an expression is made of out of a tensor; else 0."""
-    for part in walk(node) if depth < _FAR else ():
+def _read_by_numpy(
+    node: ast.AST, around: Sequence[ast.AST], depth: int = 0, asked: dict[int, int] | None = None
+) -> int:
+    """The line on which ``.numpy()`` reads what an expression is made of out of a tensor; else 0.
+
+    Args:
+        asked: how deep a value was asked before: a model's functions lead to one value in thousands of ways.
+    """
+    asked = {} if asked is None else asked
+    if asked.get(id(node), _FAR) <= depth:
+        return 0
+    asked[id(node)] = depth
+    for part in walk(node):
         match part:
             case ast.Call(ast.Attribute(attr="numpy"), []):
                 return part.lineno
@@ -873,7 +883,7 @@ def _read_by_numpy(node: ast.AST, around: Sequence[ast.AST], depth: int = 0) -> 
                 values = [(value, [*around]) for value in values_of(name, around)]
             case _:
                 continue
-        if line := next(filter(None, (_read_by_numpy(*value, depth + 1) for value in values)), 0):
+        if line := next(filter(None, (_read_by_numpy(*value, depth + 1, asked) for value in values)), 0):
             return line
     return 0
 
