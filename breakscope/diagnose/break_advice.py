@@ -222,7 +222,7 @@ def _of_site(
             whole,
         )
         # A loop that only sets what torch keeps of a tensor, or does Python's own work, has no such body.
-        own_loop = own_loop and site.shape not in _BODILESS and "zero_grad" not in whole
+        own_loop = own_loop and site.shape not in _BODILESS
         has_body = own_loop and inner not in _LEFT_OUT
         way_out = _of_body(site) if has_body and not is_said and not _INNER.search(function or "") else ""
         # What skips a frame by itself, as an RNN, may stand in a loop that breaks for more.

@@ -317,7 +317,7 @@ def _take(found: Collected, event: Event) -> None:
     elif kind == "recompile":
         failures = parse_reasons(event["payload"])
         failed = {
-            version: [tuple(one) for one in some] for version, some in (event.get("failed") or {}).items()
+            version: [Failed(*one) for one in some] for version, some in (event.get("failed") or {}).items()
         }
         values = event.get("values") or {}
         found.recompiles.append(Recompile(failures, event["cid"], frame, values, step, failed=failed))

@@ -83,6 +83,10 @@ def _stack(record: Mapping[str, Any], files: Mapping[int, str]) -> list[tuple[st
     ]
 
 
+# ``x.size(0) / 16 == 2.5``: what only one value answers, where each version asks for its own.
+VERY_ONE = re.compile(r"^[^%]* == -?\d+(\.\d+)?$")
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """What a compile asked of a size or number: each answer is a graph of its own.
@@ -101,6 +105,11 @@ class Question:
     parts: bool
     near: bool
     alone: bool
+
+    @property
+    def is_number(self) -> bool:
+        """Whether one quotient of a size alone is what holds: ``x.size(0) // 2 == 24``."""
+        return self.alone and "/" in self.text and VERY_ONE.match(self.text) is not None
 
 
 @dataclass(frozen=True, slots=True)

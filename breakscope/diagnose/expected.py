@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from breakscope.diagnose.collect import Collected
-from breakscope.diagnose.decided import is_float
+from breakscope.diagnose.decided import VERY_ONE, is_float
+from breakscope.diagnose.guard_paths import of_parameter
 from breakscope.report.model import Guard
 
 if TYPE_CHECKING:
@@ -27,13 +28,11 @@ Axis = Literal["mode", "number", "once"]
 Key = tuple[str, str | None, int | None]
 
 _SETTLED = 5  # steps without another recompile of it, after which what came once is taken to have come once
-# ``x.size(0) / 16 == 2.5``: what only one value answers, where each version asks for its own.
-_VERY_ONE = re.compile(r"^[^%]* == -?\d+(\.\d+)?$")
 _GLOBAL_MODE = re.compile(r"grad_mode|autocast\b.*|autocast_\w+")
 _GRADIENT_KEYS = re.compile(
     r"with(?:out)? (?:Autograd\w*|ADInplaceOrView)(?:, (?:Autograd\w*|ADInplaceOrView))*"
 )
-_FLAGS = ("True", "False", "None")
+FLAGS = ("True", "False", "None")
 _APART = ("0", "1")  # sizes that torch always compiles apart
 
 
@@ -135,7 +134,7 @@ def _is_chain(versions: Sequence[Version], key: Key) -> bool:
     """Whether a version made for a second value did not fit a third one: the value is not made dynamic."""
     made: set[str | None] = set()
     asked = {guard.expected for version in versions for guard in version.guards if _key(guard) == key}
-    if len([text for text in asked if text is not None and _VERY_ONE.search(text)]) > 1:
+    if len([text for text in asked if text is not None and VERY_ONE.search(text)]) > 1:
         return True
     for version in versions:
         guards = [guard for guard in version.guards if _key(guard) == key and _axis(guard) == "number"]
@@ -184,15 +183,11 @@ def _of_a_number(guard: Guard) -> Axis | None:
     return "once" if all(map(str.isdecimal, both)) else _flag(guard)
 
 
-def _of_parameter(guard: Guard) -> bool:
-    return "Guard failed on a parameter" in guard.expression
-
-
 def _flag(guard: Guard) -> Axis | None:
     values = (guard.expected or "", guard.actual or "")
     if "None" in values:
         return "once"  # made at the first call, or given to some calls only
-    return "once" if all(value in _FLAGS or value[:1] in "'\"" for value in values) else None
+    return "once" if all(value in FLAGS or value[:1] in "'\"" for value in values) else None
 
 
 # ---- in words ----
@@ -213,7 +208,7 @@ def _why(cause: Cause, *, constant: bool) -> str:
             return f"one graph where {guard.source} needs gradients, and one where it does not"
         case "module_attribute" if (guard.source or "").endswith(".training"):
             return "one graph each for train() and eval()"
-        case "size" if _of_parameter(guard):
+        case "size" if of_parameter(guard):
             return f"a parameter of another size, which torch compiles in by default: {made}"
         case "size":
             return _why_size(cause, f"{made}{_of_times(cause)}", constant=constant)
@@ -244,7 +239,7 @@ def _why_side(guard: Guard, made: str) -> str:
     of, base, _ = (guard.source or "").partition("._base")
     if base:
         return f"{of} is a view of a tensor of another shape, and each is compiled apart: {made}"
-    if guard.expected is not None and _VERY_ONE.search(guard.expected):
+    if guard.expected is not None and VERY_ONE.search(guard.expected):
         return f"the code asks whether {guard.expected}: {made}"
     if guard.dimension is not None and guard.actual in _APART:
         return f"torch compiles a size of {guard.actual} apart: {made}"

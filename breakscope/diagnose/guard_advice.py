@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from breakscope.diagnose.guard_paths import is_unnamed, of_strides
+from breakscope.diagnose.guard_paths import is_unnamed, of_parameter, of_strides
 from breakscope.report.model import Guard, GuardCause
 
 _MANY = 6
@@ -104,7 +104,7 @@ _REMEDIES: dict[GuardCause, str] = {
 
 
 def _size(guard: Guard, name: str) -> str:
-    if "Guard failed on a parameter" in guard.expression:
+    if of_parameter(guard):
         return f"keep the shape of {name}, or set torch._dynamo.config.force_parameter_static_shapes = False"
     if guard.source is None or "marks" in (guard.expected or ""):
         return f"call mark_dynamic, mark_static and the like in one way for {name} before every call"

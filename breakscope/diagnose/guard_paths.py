@@ -211,6 +211,11 @@ def of_strides(guard: Guard) -> bool:
     return "stride(" in (guard.expected or "")
 
 
+def of_parameter(guard: Guard) -> bool:
+    """Whether a guard asks for the size of a parameter, which torch compiles in."""
+    return "Guard failed on a parameter" in guard.expression
+
+
 def is_unnamed(name: str) -> bool:
     """Whether words stand for a temporary, which has no name, and not for a variable called ``value``."""
     return _UNNAMED.match(name) is not None

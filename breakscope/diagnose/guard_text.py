@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from breakscope.report.model import Frame
 
@@ -24,9 +24,19 @@ _FRAME = re.compile(r'  File "(?P<file>.*)", line (?P<line>\d+), in (?P<function
 _LONG, _MOST = 16_000, 16  # characters of a payload, and reasons that are kept of a longer one
 
 
-# One guard of a version that failed: its source, of a tensor's size the dimension and both values, and of
-# what is no tensor the guard's text.
-Failed = tuple[str, int | None, str, str, str]
+class Failed(NamedTuple):
+    """One guard of a version that failed.
+
+    Attributes:
+        at: of a tensor's size the dimension; before, now: and both values.
+        text: the guard's, of what is no tensor, and of a parameter's size.
+    """
+
+    source: str
+    at: int | None = None
+    before: str = ""
+    now: str = ""
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)

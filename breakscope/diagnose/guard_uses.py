@@ -112,11 +112,13 @@ class Taken:
             kept = [one for one in self.ends if one.kind not in _ENDS_OF_NUMBERS and not _takes_number(one)]
             asked = [(one, _asked_at(sources, one, named(one.file))) for one in said.asked]
             # ``n // 2 == 24`` of an operation: it needs that number, and the next version another one.
-            very = [replace(end, kind="number") for one, end in asked if _is_number(one, end)]
+            very = [
+                replace(end, kind="number") for one, end in asked if end.kind == "asked" and one.is_number
+            ]
             asked = [
                 (one, end)
                 for one, end in asked
-                if not _is_number(one, end) and (end.kind == "test" or _may_ask(one))
+                if end.kind == "test" or (not one.is_number and _may_ask(one))
             ]
             parts = Taken(tuple(end for one, end in asked if one.parts)).needed(("test", "asked"))
             every = (*very, *(end for _, end in asked), *kept)
@@ -295,14 +297,6 @@ def _only_call(way: Sequence[ast.AST], line: int) -> str:
 
 
 _LONG = 60
-
-
-_QUOTIENT_IS = re.compile(r"^[^%]*/[^%]* == -?\d+(\.\d+)?$")
-
-
-def _is_number(asked: Question, end: End) -> bool:
-    """Whether an operation, and no branch of the code's, holds for one quotient of a size alone."""
-    return end.kind == "asked" and asked.alone and _QUOTIENT_IS.match(asked.text) is not None
 
 
 def _may_ask(asked: Question) -> bool:

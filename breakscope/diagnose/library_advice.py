@@ -245,18 +245,16 @@ def _of_use(code: str, shape: Shape, theirs: Theirs) -> str | None:
     if code == "BS111" and (found := _OF_NUMPY.search(theirs.source)):
         form = f"math.{found['outer']}(math.{found['inner']}(n))"
         return f"{_whose(theirs)}, and {form} of Python's traces in place of numpy's: {_ways(theirs)}."
-    if code == "BS101" and theirs.number and theirs.compiled:
-        return (
-            f"{_whose(theirs)}, and what it tests is calculated of {theirs.number} alone: hand a number of"
-            f" Python's to the call{theirs.at}, int({theirs.number}) made outside of the compiled function"
-            " and passed in, beside the tensor where that is used too (after its second value torch takes"
-            f" any, where the code needs no constant of it); or {_ways(theirs)}."
-        )
     if code == "BS101" and theirs.number:
+        how = f"pass a number of Python's in the call{theirs.at}, {theirs.number}.item()"
+        if theirs.compiled:
+            how = (
+                f"hand a number of Python's to the call{theirs.at}, int({theirs.number}) made outside of the"
+                " compiled function and passed in, beside the tensor where that is used too"
+            )
         return (
-            f"{_whose(theirs)}, and what it tests is calculated of {theirs.number} alone: pass a number of"
-            f" Python's in the call{theirs.at}, {theirs.number}.item() (after its second value torch takes"
-            f" any, where the code needs no constant of it); or {_ways(theirs)}."
+            f"{_whose(theirs)}, and what it tests is calculated of {theirs.number} alone: {how} (after its"
+            f" second value torch takes any, where the code needs no constant of it); or {_ways(theirs)}."
         )
     if shape == "message":
         return f"{_whose(theirs)}, and only a message needs it: {_ways(theirs)}."

@@ -88,14 +88,13 @@ def misread(sources: Sources, stack: Sequence[Frame]) -> tuple[str, str, int] | 
         if frame.owner == "torch":
             continue
         way = sources.around_function(frame.file, frame.line)
-        for node in walk(way[-1]) if way else ():
-            if not isinstance(node, ast.Call):
-                continue
-            text = ast.unparse(node)
-            if _OF_SIZE.match(text):
-                return "filled", text, node.lineno
-            if uses.called(node) in _TURNED and (node.lineno < frame.line or frame is not stack[-1]):
-                return "turned", text, node.lineno
+        calls = (node for node in walk(way[-1]) if isinstance(node, ast.Call)) if way else ()
+        for node in calls:
+            called = uses.called(node)
+            if called.endswith("Tensor") and _OF_SIZE.match(ast.unparse(node)):
+                return "filled", ast.unparse(node), node.lineno
+            if called in _TURNED and (node.lineno < frame.line or frame is not stack[-1]):
+                return "turned", ast.unparse(node), node.lineno
     return None
 
 
@@ -747,14 +746,11 @@ def _breaks(node: ast.AST, around: Sequence[ast.AST]) -> TypeGuard[ast.expr | as
     return False
 
 
-_DRAWN = re.compile(r"(?<![\w.])random\.\w+\(|\b(np|numpy)\.random\b")
-
-
 def _is_drawn(test: ast.Compare, around: Sequence[ast.AST]) -> bool:
     """Whether a test asks for a number that Python or numpy draws: ``random.random() < rate``."""
     names = [part.id for part in (test.left, *test.comparators) if isinstance(part, ast.Name)]
     values = [test, *(value for name in names for value in values_of(name, around))]
-    return any(_DRAWN.search(ast.unparse(value)) for value in values)
+    return any(uses.RANDOM.search(ast.unparse(value)) for value in values)
 
 
 def _goes_over_tensors(over: ast.expr, around: Sequence[ast.AST]) -> bool:

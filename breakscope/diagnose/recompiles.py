@@ -14,7 +14,7 @@ from breakscope.diagnose import expected, guards, uses
 from breakscope.diagnose.collect import Collected, FrameRef, Recompile
 from breakscope.diagnose.decided import Decided, decided, named
 from breakscope.diagnose.guard_advice import TENSORS
-from breakscope.diagnose.guard_paths import WRAPPER, of_strides, placeless
+from breakscope.diagnose.guard_paths import WRAPPER, of_parameter, of_strides, placeless
 from breakscope.diagnose.guard_uses import Taken, taken
 from breakscope.diagnose.guards import GuardFailure
 from breakscope.diagnose.library_advice import package_of
@@ -272,44 +272,28 @@ def _first(failure: GuardFailure, item: Recompile, function: str) -> tuple[Guard
     A size says nothing of a version for another module, nor of one for another mode or flag, which would not
     have served the call with any size.
     """
-    failed = (text for *_, text in item.failed.get(failure.compile_id or "", ()) if text)
+    failed = (one.text for one in item.failed.get(failure.compile_id or "", ()) if one.text)
     texts = sorted((_OF_LOCALS.sub(r"\1", text) for text in failed), key=len)  # as Dynamo writes its own
-    others = guards.parse_reasons(texts) if texts else ()
-    read = [
-        (one, guards.classify(one, function=function, actuals=item.values))
-        for one in (failure, *(replace(other, compile_id=failure.compile_id) for other in others))
-    ]
+    others = (replace(one, compile_id=failure.compile_id) for one in guards.parse_reasons(texts))
+    read = [(one, guards.classify(one, function=function, actuals=item.values)) for one in (failure, *others)]
     return min(read, key=lambda one: _weight(one[1]))  # of several alike Dynamo's, then the outermost
 
 
 def _weight(guard: Guard) -> int:
     """0 of another object, 1 of another mode, 2 of another state, as a flag; 3 of what is a number."""
     both = {str(guard.expected), str(guard.actual)}
-    if guard.cause == "size" and "failed on a parameter" in guard.expression:
+    if guard.cause == "size" and of_parameter(guard):
         return 0  # whose size is its own for good
     if guard.cause == "identity" or (guard.cause == "type" and not both & _PLAIN):
         return 0
     if guard.cause == "global_state" or (guard.source or "").endswith(".training"):
         return 1
-    is_state = guard.cause in ("type", "constant_value", "module_attribute") and both & _STATES_OF
-    return 2 if is_state else 3
+    is_state = guard.cause in ("type", "constant_value", "module_attribute")
+    return 2 if is_state and not both.isdisjoint(expected.FLAGS) else 3
 
 
 _OF_LOCALS = re.compile(r"\bL\['(\w+)'\]")
-_STATES_OF = {"None", "True", "False"}
-_PLAIN = {
-    "None",
-    "a tensor",
-    "not a tensor",
-    *TENSORS,
-    "str",
-    "int",
-    "float",
-    "bool",
-    "list",
-    "tuple",
-    "dict",
-}
+_PLAIN = {"None", "not a tensor", *TENSORS, *_TYPES, "list", "tuple", "dict"}
 
 
 def _closest(item: Recompile, read: Sequence[tuple[GuardFailure, Guard]]) -> list[tuple[GuardFailure, Guard]]:
@@ -321,11 +305,12 @@ def _closest(item: Recompile, read: Sequence[tuple[GuardFailure, Guard]]) -> lis
     lacks: dict[str | None, int] = {}
     sources: dict[str | None, set[str]] = {}
     for version, failed in item.failed.items():
-        sizes = {(before, now) for _, at, before, now, _ in failed if at is not None}
+        sizes = {(one.before, one.now) for one in failed if one.at is not None}
         # What is asked of sizes fails with them, and layers are called alike.
-        others = {source for source, at, *_ in failed if at is None and not (sizes and ".size()" in source)}
+        plain = {one.source for one in failed if one.at is None}
+        others = {source for source in plain if not (sizes and ".size()" in source)}
         lacks[version] = max(1, len(sizes) + len({_ITEM_NUMBER.sub("[]", source) for source in others}))
-        sources[version] = {source for source, *_ in failed}
+        sources[version] = {one.source for one in failed}
     if any(failure.compile_id not in lacks for failure, _ in read):
         return list(read)
 
@@ -362,9 +347,7 @@ def _failed_too(
     if failed is None:
         return None
     own = {
-        (before, now)
-        for source, at, before, now, _ in failed
-        if (named(source, function)[0], at) == _place(guard)
+        (one.before, one.now) for one in failed if (named(one.source, function)[0], one.at) == _place(guard)
     }
     found: dict[str, None] = {}
     for source, at, before, now, _ in failed:

@@ -90,7 +90,6 @@ _BRANCHES = (
     "best",
 )
 DROPS = ("layerdrop", "layer_drop", "drop_path")
-_RANDOM = re.compile(r"\b(?:np|numpy)\.random\b|(?<![\w.])random\.\w+\(")  # not torch.random
 
 
 def use_of(
@@ -215,7 +214,7 @@ def _of_place(around: Sequence[ast.AST], code: str, callers: Sequence[Sequence[a
     """What the place in the statement says, and where the value ends."""
     innermost = around[-1] if around else None
     value = _short(innermost)
-    if isinstance(innermost, ast.expr) and _RANDOM.search(ast.unparse(innermost)):
+    if isinstance(innermost, ast.expr) and uses.RANDOM.search(ast.unparse(innermost)):
         decided = [uses.statement(end.way) for end in becomes.ends(around) if end.kind == "test"]
         drops = any(one is not None and leaves_out_layers(one, around) for one in decided)
         return Use("layerdrop" if drops else "random", value)
@@ -717,7 +716,7 @@ def is_drawn(sources: Sources, file: str, position: Position | None) -> bool:
     around = [] if position is None else sources.around(file, position)
     if not around or not isinstance(around[-1], ast.expr):
         return False
-    if _RANDOM.search(ast.unparse(around[-1])):
+    if uses.RANDOM.search(ast.unparse(around[-1])):
         return True
     function = uses.function(around)
     part = around[-1].slice if isinstance(around[-1], ast.Subscript) else around[-1]
@@ -732,4 +731,4 @@ def is_drawn(sources: Sources, file: str, position: Position | None) -> bool:
 
 
 def _draws(value: ast.expr | None) -> bool:
-    return value is not None and _RANDOM.match(ast.unparse(value)) is not None
+    return value is not None and uses.RANDOM.match(ast.unparse(value)) is not None

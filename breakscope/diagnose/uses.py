@@ -17,6 +17,7 @@ REDUCES = re.compile(
     r"(sum|mean|var|std|max|min|amax|amin|prod|any|all|norm|logsumexp|numel|size|len|(nan)?(median|quantile)|cov)$"
 )
 READS = re.compile(r"\.(item|tolist|numpy)\(|(?<!\.)\b(int|float|bool)\(")
+RANDOM = re.compile(r"\b(?:np|numpy)\.random\b|(?<![\w.])random\.\w+\(")  # not torch.random
 # Calls that give as many values as data has.
 FINDS = ("unique", "unique_consecutive", "nonzero", "argwhere")
 # Calls that need Python numbers.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ast
+import json
 import re
 import subprocess
 import sys
@@ -517,6 +517,7 @@ def test_the_version_that_lacked_one_thing_is_the_cause(scan: Scan) -> None:
 
 def test_all_that_failed_in_a_version_is_asked(scan: Scan, tmp_path: Path) -> None:
     script = """
+        import json
         import torch
         from breakscope.inside.torch_api import failing
         from torch._dynamo import convert_frame
@@ -524,7 +525,7 @@ def test_all_that_failed_in_a_version_is_asked(scan: Scan, tmp_path: Path) -> No
         told = convert_frame.get_and_maybe_log_recompilation_reasons
 
         def all_of(entries, frame, *rest):
-            print(sorted(failing.failing(frame).items()))
+            print(json.dumps(sorted(failing.failing(frame).items())))
             return told(entries, frame, *rest)
 
         convert_frame.get_and_maybe_log_recompilation_reasons = all_of
@@ -544,10 +545,12 @@ def test_all_that_failed_in_a_version_is_asked(scan: Scan, tmp_path: Path) -> No
     ran = subprocess.run(
         [sys.executable, "script.py"], cwd=folder, capture_output=True, text=True, check=True
     )
-    first, second = map(ast.literal_eval, ran.stdout.splitlines())
+    first, second = map(json.loads, ran.stdout.splitlines())
     of_x, of_deep, of_kept = ("L['x']", 0), ("L['deep']", None), ("L['kept']", None)
-    assert [(version, {one[:2] for one in some}) for version, some in first] == [("0/0", {of_x, of_deep})]
-    assert [(version, {one[:2] for one in some}) for version, some in second] == [
+    assert [(version, {tuple(one[:2]) for one in some}) for version, some in first] == [
+        ("0/0", {of_x, of_deep})
+    ]
+    assert [(version, {tuple(one[:2]) for one in some}) for version, some in second] == [
         ("0/0", {of_x, ("L['scale']", None), of_kept}),
         ("0/1", {of_deep, of_kept}),
     ]

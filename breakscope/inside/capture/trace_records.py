@@ -136,17 +136,14 @@ class TraceHandler(logging.Handler):
     def _on_recompile(self, metadata: dict[str, Any], payload: Any) -> None:
         compile_ = self._frames.current
         values: dict[str, str] = {}
+        failed: dict[str, list[Failed]] = {}
         frame = None
         payload = guards.without_old(payload)
         if compile_ is not None:
             frame = frame_fields(compile_.frame.f_code)
-            for failure in guards.parse_reasons(payload):
-                values.update(live_values.read(guards.guard_sources(failure.expression), compile_.frame))
-        failed: dict[str, list[Failed]] = {}
-        if compile_ is not None:
             failed = failing(compile_.frame)
-            texts = dict.fromkeys(text for some in failed.values() for *_, text in some if text)
-            for failure in guards.parse_reasons(list(texts)):
+            texts = list(dict.fromkeys(one.text for some in failed.values() for one in some if one.text))
+            for failure in (*guards.parse_reasons(payload), *guards.parse_reasons(texts)):
                 values.update(live_values.read(guards.guard_sources(failure.expression), compile_.frame))
         told = {"payload": payload, "frame": frame, "values": values, "failed": failed}
         self._agent.emit(events.RECOMPILE, cid=_cid(metadata), **told)

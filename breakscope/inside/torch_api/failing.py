@@ -62,22 +62,22 @@ def failing(frame: Any) -> dict[str, list[Failed]]:
 def _with_few_texts(failed: Iterable[Failed]) -> Iterator[Failed]:
     """The same, the first ones with their texts: another model fails in each of its parameters."""
     told = 0
-    for *where, text in failed:
-        told += bool(text)
-        yield (*where, text if told <= _TEXTS else "")  # type: ignore[misc]
+    for one in failed:
+        told += bool(one.text)
+        yield one if told <= _TEXTS else one._replace(text="")
 
 
 def _failed(root: Any, scope: dict[str, Any], ends: float) -> Iterator[Failed]:
     for leaf in root.get_leaf_guards():
         if not leaf(scope["L"]):
-            yield type(leaf).__name__, None, "", "", ""
+            yield Failed(type(leaf).__name__)
     for child in root.get_child_managers():
         yield from _below(child, scope, ends)
     for leaf in root.get_epilogue_lambda_guards():
         for part in leaf.verbose_code_parts():
             with contextlib.suppress(*_ABSENT):  # of what is not there its own guard has failed
                 if eval(_code(part), scope) is False:  # noqa: S307 -- Dynamo's own expression
-                    yield part.partition("  # ")[0].strip(), None, "", "", ""
+                    yield Failed(part.partition("  # ")[0].strip())
 
 
 def _below(manager: Any, scope: dict[str, Any], ends: float) -> Iterator[Failed]:
@@ -90,7 +90,7 @@ def _below(manager: Any, scope: dict[str, Any], ends: float) -> Iterator[Failed]
         try:
             value = eval(_code(source), scope)  # noqa: S307 -- Dynamo's own expression
         except _ABSENT:
-            yield source, None, "", "", ""  # it is not there
+            yield Failed(source)  # it is not there
             return
         failed = [leaf for leaf in leaves if not leaf(value)]
         for leaf in failed:
@@ -112,10 +112,10 @@ _RELATIONAL = ("NO_TENSOR_ALIASING", "OBJECT_ALIASING", "SYMBOLIC_SHAPE_GUARD", 
 
 
 def _of_leaf(leaf: Any, source: str, value: Any) -> Iterator[Failed]:
-    checked = _CHECKED.search(leaf.verbose_code_parts()[0]) if type(leaf).__name__ == "TENSOR_MATCH" else None
+    text = leaf.verbose_code_parts()[0]
+    checked = _CHECKED.search(text) if type(leaf).__name__ == "TENSOR_MATCH" else None
     if checked is None or not hasattr(value, "shape"):
-        text = "" if checked else leaf.verbose_code_parts()[0]
-        yield source, None, "", "", text if len(text) <= _LONG else ""
+        yield Failed(source, text="" if checked or len(text) > _LONG else text)
         return
     sizes = [part.strip() for part in checked["size"].split(",") if part.strip()]
     differ = [
@@ -124,11 +124,11 @@ def _of_leaf(leaf: Any, source: str, value: Any) -> Iterator[Failed]:
         if before not in ("None", str(int(now)))
     ]
     if len(sizes) != len(value.shape) or not differ:
-        yield source, None, "", "", ""
-    of_parameter = _OF_PARAMETER.match(leaf.verbose_code_parts()[0]) is not None
+        yield Failed(source)
+    of_parameter = _OF_PARAMETER.match(text) is not None
     for at, before, now in differ:
         said = f"tensor '{source}' size mismatch at index {at}. expected {before}, actual {now}"
-        yield source, at, before, now, f"{said}. Guard failed on a parameter" if of_parameter else ""
+        yield Failed(source, at, before, now, f"{said}. Guard failed on a parameter" if of_parameter else "")
 
 
 @functools.lru_cache(maxsize=4_096)
