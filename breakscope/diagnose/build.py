@@ -78,7 +78,7 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
             *compile_time.findings(found, places, outcome, priced.timing),
         ]
     )
-    made = generation.led_back(following.linked(made, found, causes, places), places)
+    made = generation.led_back(following.linked(made, causes, places), places)
     found.notes.extend(note for note in (priced.note, *priced.machine) if note is not None)
     regions = _regions(found, places, made, by_slot, priced.region_ms)
     compiles = timeline.compiles(found, made)

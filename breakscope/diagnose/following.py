@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from breakscope.diagnose import break_words, uses
-from breakscope.diagnose.collect import Collected
 from breakscope.diagnose.compile_time import LONGEST, SEE_TO_RECOMPILES
 from breakscope.diagnose.guard_paths import line_of_temporary, of_strides
 from breakscope.diagnose.guard_uses import Taken
@@ -40,7 +39,7 @@ from breakscope.diagnose.recompile_advice import (
     or_rival,
     very_number,
 )
-from breakscope.diagnose.recompiles import Cause, origin_of, what_it_does
+from breakscope.diagnose.recompiles import Cause, what_it_does
 from breakscope.diagnose.records import unresumed
 from breakscope.diagnose.statements import head_of, own_loops
 from breakscope.project.sources import Span
@@ -80,9 +79,7 @@ class _Again:
     origin: Origin | None
 
 
-def linked(
-    made: Sequence[Finding], found: Collected, causes: Sequence[Cause], places: Places
-) -> list[Finding]:
+def linked(made: Sequence[Finding], causes: Sequence[Cause], places: Places) -> list[Finding]:
     """The findings, with ``caused_by`` set where one follows from another, and advice that says so.
 
     Args:
@@ -93,10 +90,7 @@ def linked(
     ]
     recompiles = [finding for finding in made if finding.kind == "recompile"]
     kept = [cause for cause in causes if cause.recompiles]
-    again = [
-        _Again(finding, cause, origin_of(found, cause, places))
-        for finding, cause in zip(recompiles, kept, strict=True)
-    ]
+    again = [_Again(finding, cause, cause.origin) for finding, cause in zip(recompiles, kept, strict=True)]
     again = _by_layer(again)
     changed: dict[str, Finding] = {}
     for finding in (

@@ -39,6 +39,7 @@ class Cause:
         eager: (file, name) of the functions that Dynamo gave up in this run.
         decided: what torch decided in its compiles about the guarded value; decides: about any other's.
         too: of each of ``recompiles`` what else failed in the version of its cause; None if not all is known.
+        origin: what differed in the outermost calls at the first one.
     """
 
     frame: FrameRef
@@ -52,6 +53,7 @@ class Cause:
     too: list[tuple[str, ...] | None] = field(default_factory=list)
     decides: Callable[[Guard], Decided] = lambda _: Decided()
     decided: Decided = field(default_factory=Decided)
+    origin: Origin | None = None
 
 
 def _set_anew(frame: FrameRef, guard: Guard, places: Places) -> int:
@@ -113,6 +115,7 @@ def causes(found: Collected, places: Places) -> tuple[list[Cause], list[Recompil
         compiles = [one.compile_id for one in cause.recompiles]
         cause.decides = partial(decided, found.decided, compiles, function=_code_name(cause.frame))
         cause.decided = cause.decides(cause.guard)
+        cause.origin = _origin_of(found, cause, places)
     return joined, lost
 
 
@@ -372,8 +375,7 @@ def _number(compile_id: str | None) -> int:
 
 def findings(found: Collected, causes_found: list[Cause], places: Places) -> list[Finding]:
     """One finding for each cause."""
-    seen = [origin_of(found, cause, places) for cause in causes_found]
-    does = [what_it_does(cause, places, one) for cause, one in zip(causes_found, seen, strict=True)]
+    does = [what_it_does(cause, places, cause.origin) for cause in causes_found]
     # Also where another size that changes with it is one.
     constant = [
         cause.guard.cause == "size" and (one.is_one or one.is_range)
@@ -381,8 +383,8 @@ def findings(found: Collected, causes_found: list[Cause], places: Places) -> lis
     ]
     why = expected.reasons(found, causes_found, constant)
     return [
-        _finding(found, cause, places, one, use, reason)
-        for cause, one, use, reason in zip(causes_found, seen, does, why, strict=True)
+        _finding(found, cause, places, use, reason)
+        for cause, use, reason in zip(causes_found, does, why, strict=True)
         if cause.recompiles
     ]
 
@@ -391,11 +393,10 @@ def _finding(
     found: Collected,
     cause: Cause,
     places: Places,
-    seen: Origin | None,
     does: Taken,
     why_expected: str | None,
 ) -> Finding:
-    code = catalog.cause_code(cause.guard.cause)
+    code, seen = catalog.cause_code(cause.guard.cause), cause.origin
     frame = cause.frame
     compiles = [cause.failure.compile_id, *(one.compile_id for one in cause.recompiles)]
     location = where_defined(found, frame, compiles, places)
@@ -425,7 +426,7 @@ def _finding(
         ),
         called_from=places.caller(location, stack),
         guard=replace(cause.guard, source=cause.guard.source and _named(cause.guard.source, cause, seen)),
-        advice=_DIVIDES.format(rate=cause.guard.source) if divides else _advice(cause, seen, does),
+        advice=_DIVIDES.format(rate=cause.guard.source) if divides else _advice(cause, does),
         effect="ended" if raised else None,
         first_step=min(steps, default=None),
         last_step=max(steps, default=None),
@@ -483,8 +484,7 @@ _WRAPPED = (
 )
 
 
-def origin_of(found: Collected, cause: Cause, places: Places) -> Origin | None:
-    """What differed in the outermost calls at the first recompile of a cause."""
+def _origin_of(found: Collected, cause: Cause, places: Places) -> Origin | None:
     first = (cause.recompiles or cause.refused)[0]
     seen = origin(found, cause.failure.compile_id, first.compile_id, cause.guard, places, cause.frame)
     if seen is None:
@@ -503,9 +503,9 @@ def origin_of(found: Collected, cause: Cause, places: Places) -> Origin | None:
     return replace(seen, one_each=None not in modes and len(set(modes)) == len(modes), lines=lines)
 
 
-def _advice(cause: Cause, seen: Origin | None, does: Taken) -> str:
+def _advice(cause: Cause, does: Taken) -> str:
     """What to do, led back to the outermost calls: of its first recompile, and of what did not fit."""
-    first = (cause.recompiles or cause.refused)[0]
+    first, seen = (cause.recompiles or cause.refused)[0], cause.origin
     times = len(cause.recompiles) + len(cause.refused)
     said = "" if does.remakes else _of_several(cause)
     if does.recurs and cause.guard.cause in _OF_STRUCTURE:
@@ -728,14 +728,14 @@ def _limit(
             compile_ids=tuple(r.compile_id for c in used for r in c.recompiles if r.compile_id),
         ),
         guards=tuple(cause.guard for cause in used),
-        advice=_limit_advice(found, used, places),
+        advice=_limit_advice(used, places),
         calls_of=shown.function if calls else None,
         first_step=min(steps, default=None),
         last_step=max(steps, default=None),
     )
 
 
-def _limit_advice(found: Collected, used: list[Cause], places: Places) -> str:
+def _limit_advice(used: list[Cause], places: Places) -> str:
     """What to do about the guard that used up most of the limit, or about all where none did."""
     if not used:
         return catalog.entry("BS303").fix
@@ -753,8 +753,8 @@ def _limit_advice(found: Collected, used: list[Cause], places: Places) -> str:
     others = ""
     if len(used) > 1:
         others = f" {len(used) - 1} more guard{'s' * (len(used) > 2)} took part."
-    seen = origin_of(found, used[0], places)
-    text = _advice(used[0], seen, what_it_does(used[0], places, seen)).rstrip(".")
+    does = what_it_does(used[0], places, used[0].origin)
+    text = _advice(used[0], does).rstrip(".")
     return f"{text}.{others} A higher torch._dynamo.config.recompile_limit helps where the versions are few."
 
 

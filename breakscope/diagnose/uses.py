@@ -60,7 +60,9 @@ def function(way: Sequence[ast.AST]) -> ast.FunctionDef | None:
 
 def parameters(function: ast.FunctionDef) -> set[str]:
     """The names of a function's arguments, ``*args`` and ``**kwargs`` among them."""
-    return {arg.arg for arg in ast.walk(function.args) if isinstance(arg, ast.arg)}
+    own = function.args
+    plain = [*own.posonlyargs, *own.args, *own.kwonlyargs]
+    return {arg.arg for arg in (*plain, own.vararg, own.kwarg) if arg is not None}
 
 
 def targets(statement: ast.stmt | None) -> list[str]:
