@@ -42,6 +42,7 @@ from breakscope.inside.bench.wire import (
     ClosedError,
     Message,
 )
+from breakscope.inside.capture.pace import Pace
 from breakscope.inside.capture.step_unit import StepUnit
 
 
@@ -87,8 +88,7 @@ class Turns:
         self._held = Held()
         self._copied_outputs = False  # in timed steps
         self._kept = Kept(Path(settings.outputs))
-        self._optimizers: dict[int, int] = {}
-        self._optimizer_steps = 0
+        self._pace = Pace()
         self._due = False  # a step is over, and its end waits for the next call
         self._pending: Message | None = None  # a session that the next call begins
         os.register_at_fork(after_in_child=self._forked)
@@ -116,16 +116,13 @@ class Turns:
         return in_turn
 
     def optimizer_stepped(self, optimizer: Any) -> None:
-        """An optimizer step is over. With several optimizers the busiest one sets the pace."""
+        """An optimizer step is over."""
         # One inside of a call is not seen where the call is compiled.
         if not self._ready or self._over or self._inside or not self._unit.stepped():
             return
         if self._cycle.last:
             self._cycle, self._first_cycle = Cycle(), None  # it was a guess until now
-        done = self._optimizers.get(id(optimizer), 0) + 1
-        self._optimizers[id(optimizer)] = done
-        if done > self._optimizer_steps:
-            self._optimizer_steps = done
+        if self._pace.stepped(optimizer):
             if self._grant.get("purpose") is not None:
                 self._due = True
                 return

@@ -16,7 +16,6 @@ import threading
 import time
 import traceback
 import types
-import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from breakscope.inside import events, imports, tracebacks
 from breakscope.inside.capture import targets
 from breakscope.inside.capture.clock import Clock
+from breakscope.inside.capture.pace import Pace
 from breakscope.inside.capture.secrets import Redactor
 from breakscope.inside.events import Counters, Event, EventList, EventWriter
 from breakscope.inside.settings import Settings
@@ -91,7 +91,7 @@ class Agent:
         self._sink = sink
         self._began = time.perf_counter_ns() if began_ns is None else began_ns
         self.clock = Clock(self._emit_raw, counters, self._began, sample=settings.cost)
-        self._optimizers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._pace = Pace()
         self._local = threading.local()
         self._redactor = Redactor()
         self._script_compiles = False
@@ -231,14 +231,11 @@ class Agent:
     # -- steps -----------------------------------------------------------------------------------
 
     def optimizer_stepped(self, optimizer: Any) -> None:
-        """Count one optimizer step. With several optimizers the busiest one sets the pace."""
+        """Count one optimizer step."""
         if self._unit is not None:
             self._unit.stepped()
-        done = self._optimizers.get(optimizer, 0) + 1
-        self._optimizers[optimizer] = done
-        slots = self.counters.slots
-        if done > slots[events.SLOT_STEPS]:
-            slots[events.SLOT_STEPS] = done
+        if self._pace.stepped(optimizer):
+            self.counters.slots[events.SLOT_STEPS] = done = self._pace.steps
             if done == 1:
                 self.clock.restart()  # what were calls until now are steps
             self.clock.step_ended()
@@ -256,7 +253,7 @@ class Agent:
         """Count one outermost call of something compiled."""
         self.counters.slots[events.SLOT_CALLS] += 1
         self.clock.returned()
-        if self._optimizers:
+        if self._pace.steps:
             return
         self.clock.step_ended()
         if self._unit is not None:
