@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 import contextlib
 import functools
@@ -48,6 +49,7 @@ def failing(frame: Any) -> dict[str, list[Failed]]:
             "G": frame.f_globals,
             "__builtins__": builtins,
             **(manager.closure_vars or {}),
+            _ITEM: _item,
         }
         try:
             failed = dict.fromkeys(_failed(manager.root, scope, ends))
@@ -88,7 +90,7 @@ def _below(manager: Any, scope: dict[str, Any], ends: float) -> Iterator[Failed]
     source = manager.get_source()
     if leaves:
         try:
-            value = eval(_code(source), scope)  # noqa: S307 -- Dynamo's own expression
+            value = eval(_read(source), scope)  # noqa: S307 -- Dynamo's own expression
         except _ABSENT:
             yield Failed(source)  # it is not there
             return
@@ -134,3 +136,25 @@ def _of_leaf(leaf: Any, source: str, value: Any) -> Iterator[Failed]:
 @functools.lru_cache(maxsize=4_096)
 def _code(source: str) -> types.CodeType:
     return compile(source.strip(), "<guard>", "eval")
+
+
+@functools.lru_cache(maxsize=4_096)
+def _read(source: str) -> types.CodeType:
+    """The code of a source, with items read as guards read them."""
+    tree = ast.parse(source.strip(), "<guard>", "eval")
+    return compile(ast.fix_missing_locations(_Items().visit(tree)), "<guard>", "eval")
+
+
+_ITEM = "___item_of"
+
+
+class _Items(ast.NodeTransformer):
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        self.generic_visit(node)
+        return ast.Call(ast.Name(_ITEM, ast.Load()), [node.value, node.slice], [])
+
+
+def _item(of: Any, key: Any) -> Any:
+    """What a container holds, as guards see it: one's own ``__getitem__`` may make a new thing each time."""
+    base = next((kind for kind in (dict, list, tuple) if isinstance(of, kind)), None)
+    return of[key] if base is None else base.__getitem__(of, key)
