@@ -147,6 +147,9 @@ _PRODUCT = re.compile(r"\b(?:np|numpy)\.prod\((?P<sizes>[\w.]+\.(shape|size\(\))
 _DRAWS_ANEW = re.compile(r"\b(rand\w*|bernoulli|multinomial|normal|dropout)_?\(")
 
 
+_NO_BRANCH = re.compile(r", where nothing branches on (the size|how many there are)")
+
+
 def advice(
     code: str,
     inner: str,
@@ -172,6 +175,9 @@ def advice(
         text += (
             f" What is selected is a tensor then, and so `{asked}` (line {line}) needs torch.where as well."
         )
+    if site.use.tests and site.theirs is None:
+        asked = f"; {_lines(site.use.tests)} branch{'es' * (len(site.use.tests) == 1)} on it, and breaks then"
+        text = _NO_BRANCH.sub(asked, text)
     if _DRAWS_ANEW.search(site.use.mask) and text.count(site.use.mask) > 1:
         text += f" `{site.use.mask}` draws anew wherever it is written: give it a name first, and use that."
     if site.later and site.theirs is None:
@@ -205,6 +211,8 @@ def _of_site(
     *,
     in_loop: bool,
 ) -> str:
+    if site.theirs is not None and (of_loss := library_advice.of_loss(inner, site.theirs)) is not None:
+        return of_loss
     if inner == "BS114" and _INNER.search(function or ""):
         return break_words.INNER_FIRST
     if code == "BS306" and inner == catalog.GENERIC:
@@ -405,7 +413,8 @@ def _of_cells(site: Site) -> str | None:
 def _of_library(code: str, site: Site, theirs: Theirs) -> str | None:
     if code in ("BS101", "BS102") and _DRAWN.search(site.condition or site.statement):
         return library_advice.drawn(theirs)
-    return library_advice.advice(code, site.shape, theirs, site.turns, site.use.also)
+    also = site.use.also or site.use.tests
+    return library_advice.advice(code, site.shape, theirs, site.turns, also)
 
 
 def _of_source(code: str, cause: Reason, said: str, site: Site) -> str:

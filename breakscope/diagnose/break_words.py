@@ -460,7 +460,8 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
         r"argument types \['(int|float|bool)'\]",
         (
             "The number has become symbolic after its second value, and there is no text of it: pass the text"
-            " instead of the number, or set torch._dynamo.config.specialize_int = True."
+            " instead of the number, or set torch._dynamo.config.specialize_int = True, with which each value"
+            " of every int is a version of its own."
         ),
     ),
     (
@@ -513,10 +514,11 @@ PRODUCT_OF_SIZES = (
     " operations on tensors, which give no size."
 )
 FROM_NUMPY = (
-    "The value comes out of numpy, which Dynamo traces as a tensor: where it is a constant, make it one of"
-    " Python's where it is defined, float(…) or int(…), and where it is made of sizes, keep those,"
-    " [n // 2 for n in x.shape] in place of np.array(x.shape) // 2; else leave this to the caller, on arrays"
-    " (or put torch.compiler.disable on the function), or write it with torch operations."
+    "The value comes out of numpy, which Dynamo traces as a tensor, and int(…) of it in compiled code breaks"
+    " as well: make a constant of it before the compiled call, as in __init__, and what is made of Python's"
+    " numbers or of sizes without numpy, itertools.accumulate(n) in place of np.cumsum(n), [n // 2 for n in"
+    " x.shape] in place of np.array(x.shape) // 2; else leave this to the caller, on arrays (or put"
+    " torch.compiler.disable on the function)."
 )
 READ_BY_NUMPY = (
     "`{name}` is made of a tensor's data, which line {line} reads by .numpy(), so no graph holds what Python"

@@ -129,7 +129,8 @@ def _of_run(
     if worst in named:
         return []
     whole, limit = sum(spent.values()), _MOST * outcome.duration_s
-    layers = _layers_of(found, by_function[worst])
+    alike = _layers_of(found, by_function[worst])
+    layers = _layer_words(alike)
     reason = _out_of_proportion(found, outcome, timing, whole)
     if whole >= max(_LEAST_COMPILE_S, limit) and reason is not None:
         finding = _about_function(found, "BS402", f"{reason}{layers}", by_function[worst], places)
@@ -139,7 +140,7 @@ def _of_run(
             f"{spent[worst]:,.0f} of the run's {outcome.duration_s:,.0f} s went into compiling it{layers}"
         )
         finding = _about_function(found, "BS403", reason, by_function[worst], places)
-        parts = catalog.entry("BS403").fix if layers else _in_parts(worst, places)
+        parts = _each_layer(alike) if alike else _in_parts(worst, places)
         return [replace(finding, advice=_first_of_all(by_function[worst], parts))]
     return []
 
@@ -213,13 +214,21 @@ def _longest(events: Sequence[Event]) -> str:
 _SEVERAL_TIMES = 3
 
 
-def _layers_of(found: Collected, events: Sequence[Event]) -> str:
-    """What is said of layers that are alike in what these compiles compiled; empty where there are none."""
+def _layers_of(found: Collected, events: Sequence[Event]) -> list[tuple[str, str, int]]:
+    """(path, class, number) of layers that are alike in what these compiles compiled."""
     compiled = {event.get("cid") for event in events}
     alike = next(
         (one["alike"] for one in found.signatures if one.get("alike") and one["cid"] in compiled), ()
     )
-    return _layer_words([(one["path"], one["name"], one["count"]) for one in alike])
+    return [(one["path"], one["name"], one["count"]) for one in alike]
+
+
+def _each_layer(layers: Sequence[tuple[str, str, int]]) -> str:
+    path, name, _ = max(layers, key=lambda one: one[2])
+    return (
+        f"Compile each {name} by itself in place of the whole, so that one compile serves all that are"
+        f" alike: for layer in model.{path}: layer.compile()."
+    )
 
 
 def _layer_words(layers: Sequence[tuple[str, str, int]]) -> str:

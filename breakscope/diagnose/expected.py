@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from breakscope.diagnose.recompiles import Cause
 
 # A mode has two values. A number is made dynamic by torch when a second one comes. What may come once is
-# waited for, because it may grow.
-Axis = Literal["mode", "number", "once"]
+# waited for, because it may grow; and so is what has a few values, as a text that says what to do.
+Axis = Literal["mode", "number", "once", "few"]
 Key = tuple[str, str | None, int | None]
 
 _SETTLED = 5  # steps without another recompile of it, after which what came once is taken to have come once
@@ -33,6 +33,7 @@ _GRADIENT_KEYS = re.compile(
     r"with(?:out)? (?:Autograd\w*|ADInplaceOrView)(?:, (?:Autograd\w*|ADInplaceOrView))*"
 )
 FLAGS = ("True", "False", "None")
+_FEW = 3  # versions for other texts than the first one
 _APART = ("0", "1")  # sizes that torch always compiles apart
 
 
@@ -119,6 +120,8 @@ def _is_bounded(
             return len(own) <= (1 + modes) * (1 + apart) and not growing and settled
         case "once":
             return len(own) == 1 and _is_settled(found, own[0])
+        case "few":
+            return len(own) <= _FEW * (1 + modes) and _is_settled(found, own[-1])
     return False
 
 
@@ -187,10 +190,15 @@ def _flag(guard: Guard) -> Axis | None:
     values = (guard.expected or "", guard.actual or "")
     if "None" in values:
         return "once"  # made at the first call, or given to some calls only
+    if all(value[:1] in "'\"" for value in values):
+        return "few"
     return "once" if all(value in FLAGS or value[:1] in "'\"" for value in values) else None
 
 
 # ---- in words ----
+
+
+_TWO = 2
 
 
 def _why(cause: Cause, *, constant: bool) -> str:
@@ -215,13 +223,20 @@ def _why(cause: Cause, *, constant: bool) -> str:
         case "module_attribute" if (guard.actual or "").isdecimal():
             return f"a second value of {guard.source}: {made}, and not again"
         case "symbolic_shape":
-            return _why_side(guard, made)
+            return _why_side(cause, made)
         case "int_value" if "<=" in (guard.expected or ""):
             return f"values of {guard.source} on either side of what the code was compiled for: {made}"
         case "int_value" | "float_value" | "module_attribute" if _axis(guard) == "number":
             return f"a second value of {guard.source}{_after(cause)}: {made}"
-    each = f"another layout of {guard.source}" if guard.cause == "stride" else "one graph for each of the two"
-    return f"{each}: {made}, and not again"
+    return f"{_each(guard)}: {made}, and not again"
+
+
+def _each(guard: Guard) -> str:
+    if guard.cause == "stride":
+        return f"another layout of {guard.source}"
+    if _axis(guard) == "few" and len(guard.values) > _TWO:
+        return f"one graph for each of the texts {', '.join(guard.values)}"
+    return "one graph for each of the two"
 
 
 def _of_times(cause: Cause) -> str:
@@ -235,7 +250,8 @@ def _of_times(cause: Cause) -> str:
     return f"{pieces}, as what is compiled apart (a mode, a size of 1) has a second size of its own"
 
 
-def _why_side(guard: Guard, made: str) -> str:
+def _why_side(cause: Cause, made: str) -> str:
+    guard = cause.guard
     of, base, _ = (guard.source or "").partition("._base")
     if base:
         return f"{of} is a view of a tensor of another shape, and each is compiled apart: {made}"
@@ -243,7 +259,9 @@ def _why_side(guard: Guard, made: str) -> str:
         return f"the code asks whether {guard.expected}: {made}"
     if guard.dimension is not None and guard.actual in _APART:
         return f"torch compiles a size of {guard.actual} apart: {made}"
-    return f"sizes on either side of what the code was compiled for: {made}"
+    lines = {one.line for one in cause.decided.asked if one.alone and one.file == cause.frame.file}
+    asked = f" (line {min(lines)} asks {guard.expected})" if len(lines) == 1 and guard.expected else ""
+    return f"sizes on either side of what the code was compiled for{asked}: {made}"
 
 
 def _why_size(cause: Cause, made: str, *, constant: bool) -> str:
@@ -278,7 +296,7 @@ def _after(cause: Cause, *, constant: bool = False) -> str:
         return f"{_CONSTANT}{apart}"
     # A product of sizes is asked for at each step, and is seldom what decides.
     asked = [
-        one.text
+        f"{one.text} (line {one.line})" if one.file == cause.frame.file else one.text
         for one in made.asked
         if one.parts or (one.near and one.alone and ("*" not in one.text or "int(" in one.text))
     ]

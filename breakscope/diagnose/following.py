@@ -9,12 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
+from breakscope import catalog
 from breakscope.diagnose import break_words, uses
 from breakscope.diagnose.compile_time import LONGEST, SEE_TO_RECOMPILES
 from breakscope.diagnose.guard_paths import line_of_temporary, of_strides
 from breakscope.diagnose.guard_uses import Taken
 from breakscope.diagnose.handed import is_handed_on
-from breakscope.diagnose.library_advice import CALL_MOVED, package_of
+from breakscope.diagnose.library_advice import CALL_MOVED, LOSS_LEFT, loss_call, package_of
 from breakscope.diagnose.origins import (
     Origin,
     Size,
@@ -111,6 +112,7 @@ def linked(made: Sequence[Finding], causes: Sequence[Cause], places: Places) -> 
         changed[finding.fingerprint] = finding
     now = [changed.get(finding.fingerprint, finding) for finding in made]
     now = _called_from(_with_others(_never_dynamic(_told(now)), again), again, places)
+    now = _with_breaks(now, again, sites, places)
     now = _with_recompiles(now)
     return _limits_too(now, {finding.fingerprint: finding.advice for finding in made})
 
@@ -121,30 +123,39 @@ def _with_recompiles(now: Sequence[Finding]) -> list[Finding]:
     def with_recompiles(finding: Finding) -> Finding:
         head, told, then = (finding.advice or "").partition(SEE_TO_RECOMPILES)
         own = [one for one in now if one.kind == "recompile" and one.location == finding.location]
+        latest = {*finding.counts.compile_ids[-1:]}
+        if finding.code == "BS404" and any(
+            one.code == "BS201" and latest & {*one.counts.compile_ids} for one in own
+        ):
+            fix = finding.advice or catalog.entry("BS404").fix
+            said = f"{fix} This compile is for another size than the first: {_FIXED_SIZES}"
+            return replace(finding, advice=said)
         if finding.kind != "compile" or not told or not own:
             return finding
         names = list(dict.fromkeys(_what_differed(one.guard) for one in own if one.guard is not None))
         said = f"{told} (for {listed(names[:_MOST_NAMED])}{' and others' * (len(names) > _MOST_NAMED)})"
+        of_sizes = any(one.code == "BS201" and not _of_ones(one.guard) for one in own)
+        sizes = (_FIXED_SIZES if LONGEST in then else _DYNAMIC_AT_ONCE) * of_sizes
         if not all(one.expected for one in own):
-            then = re.sub(r" s\.", " s; breakscope remedy tries what saves them.", then, count=1)
-        elif any(one.code == "BS201" and not _of_ones(one.guard) for one in own):
-            sizes = _FIXED_SIZES if LONGEST in then else _DYNAMIC_AT_ONCE
-            then = re.sub(r" s\.", f" s. {sizes}", then, count=1)
+            wide = f" {_FIXED_SIZES[0].upper()}{_FIXED_SIZES[1:]}" * (of_sizes and LONGEST in then)
+            then = re.sub(r" s\.", f" s; breakscope remedy tries what saves them.{wide}", then, count=1)
+        elif sizes:
+            then = re.sub(r" s\.", f" s. All are expected; {sizes}", then, count=1)
         return replace(finding, advice=f"{head}{said}{then}")
 
     return [with_recompiles(finding) for finding in now]
 
 
 _DYNAMIC_AT_ONCE = (
-    "All are expected; dynamic=True in torch.compile saves some of those for sizes, where nothing of a fixed"
+    "dynamic=True in torch.compile saves some of those for sizes, where nothing of a fixed"
     " size is as large at the first call, but a graph for any size takes longer to compile than one for one."
 )
 
 
 _FIXED_SIZES = (
-    "All are expected; a graph for any size can take many times as long to compile as one for one size: where"
-    " few sizes come, dynamic=False in torch.compile (a version for each) or padding to few of them may cost"
-    " less, and dynamic=True more."
+    "a graph for any size can take many times as long to compile as one for one size: where few sizes come,"
+    " dynamic=False in torch.compile (a version for each) or padding to few of them may cost less, and"
+    " dynamic=True more."
 )
 
 
@@ -321,6 +332,9 @@ def _of_calls(again: Sequence[_Again], sites: Sequence[Finding]) -> Iterable[Fin
         for site in reversed(sites)
         if site.called_from is not None and CALL_MOVED.search(site.advice or "") is not None
     }
+    for left in reversed(sites):
+        if LOSS_LEFT.search(left.advice or "") is not None and (called := loss_call(left.stack)) is not None:
+            moved[package_of(left.location.file), called[0].file, called[0].line] = left
     for one in again:
         place, seen = one.finding.location, one.origin
         if place.owner != "library" or seen is None:
@@ -904,6 +918,7 @@ def _of_size(root: _Again, members: Sequence[_Again], places: Places) -> str:
         every[0],
         ends=tuple(dict.fromkeys(end for one in every for end in one.ends)),
         is_any=all(one.is_any for one in every),
+        is_one=any(one.is_one for one in every),
         parts=next((one.parts for one in every if one.parts), ""),
     )
     return of_group(seen, together(seen), functions, list(dict.fromkeys(came)), does, times)
@@ -1032,10 +1047,46 @@ def _compiled_alone(
             runs = f"One call at {seen.where} runs {what} more than once, with {other}"
             runs = runs if seen.same_call else f"{what} is run with {other}, as at {seen.where}"
             alone = f"Without that break{_too(site, one, sites, places)}"
-            alone = f"{alone} {what} is compiled as part of what calls it"
+            alone = f"{alone} {what} {_IS_PART}"
             yield _follows(one.finding, site, f"{runs}. {alone}")
             if (limit := left.pop(one.finding.location, None)) is not None:
                 yield _follows(limit, site, alone)
+
+
+def _with_breaks(
+    now: Sequence[Finding], again: Sequence[_Again], sites: Sequence[Finding], places: Places
+) -> list[Finding]:
+    """The findings; of a recompile in a function that only breaks make one of its own it is told."""
+    apart = {one.finding.fingerprint: breaks for one in again if (breaks := _apart(one, sites, places))}
+
+    def with_breaks(finding: Finding) -> Finding:
+        breaks, what = apart.get(finding.fingerprint), finding.location.function
+        if breaks is None or _IS_PART in (finding.advice or ""):
+            return finding
+        expected = f"{finding.expected}; {what} has none of its own without {breaks}"
+        part = f"Without {breaks} {what} {_IS_PART}, and has no recompile of its own"
+        advice = f"{str(finding.advice).rstrip('.')}. {part}"
+        return replace(finding, advice=advice, expected=finding.expected and expected)
+
+    return [with_breaks(finding) for finding in now]
+
+
+def _apart(one: _Again, sites: Sequence[Finding], places: Places) -> str | None:
+    """The breaks on the way to a function because of which it is compiled by itself; None where none are."""
+    seen = one.origin
+    within = calling(seen.within, one.cause.frame) if seen is not None else []
+    if seen is None or seen.generates or not within:
+        return None
+    chosen = [site for site in sites if site.code not in _CHOSEN]
+    site = _around(within, chosen, places)
+    if site is None:
+        return None
+    at = places.short(site.location.file, site.location.line)
+    return f"the break at {at}{_too(site, one, chosen, places)}"
+
+
+_IS_PART = "is compiled as part of what calls it"
+_CHOSEN = ("BS108", "BS109")
 
 
 def _goes_on(one: _Again, guard: Guard, seen: Origin, places: Places) -> bool:

@@ -199,6 +199,19 @@ class Taken:
         return ""
 
     @property
+    def divided(self) -> str:
+        """```n / 16` (line 6)``: what makes a float of it; else empty."""
+        takers = (end.taker for end in self.ends)
+        return next(
+            (
+                f"`{ast.unparse(one)}` (line {one.lineno})"
+                for one in takers
+                if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Div)
+            ),
+            "",
+        )
+
+    @property
     def is_unsure(self) -> bool:
         """Whether all that makes a constant of it stands in branches that ask for something else."""
         takes = [end for end in self.ends if end.kind in _FIXES]

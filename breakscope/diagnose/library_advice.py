@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from breakscope.diagnose.site_use import Shape
+from breakscope.report.model import Frame
 from breakscope.report.owners import path_in_package
 
 _CONFIG = "torch._dynamo.config"
@@ -95,6 +96,10 @@ class Theirs:
         setter: the object's method that sets what the settings ask to be None.
         number: what the caller passes of which alone a test is calculated.
         precomputed: options that its function returns as they are, in place of computing them.
+        loss: the model's loss, ``model.loss_function``, in which the site is; in_loss: how many that has.
+        of_model: the model's class.
+        is_alike: whether all sites of its function are of one kind, so that one setting may be for all.
+        choice: what to choose in its configuration, so that the site is not reached.
         imported: the file that imports its function and calls it by its bare name; empty for its own file.
         held: whether its function is called by another name than its own, as from a table of such.
     """
@@ -119,6 +124,11 @@ class Theirs:
     held: bool = False
     precomputed: tuple[str, ...] = ()
     standard: str = ""
+    loss: str = ""
+    of_model: str = ""
+    choice: str = ""
+    is_alike: bool = True
+    in_loss: int = 1
 
     @property
     def module(self) -> str | None:
@@ -138,7 +148,33 @@ class Theirs:
 
 # What of_call says of a call that is to be made elsewhere.
 CALL_MOVED = re.compile(r"breaks the graph at \d+ places under the call at")
+LOSS_LEFT = re.compile(r"breaks the graph at \d+ places in the loss of")
+_LOSS = re.compile(r"\bself\.(\w*loss\w*|\w*criterion)\(")
+_FEW = 2  # sites, which may be rewritten one by one
 _MANY = 4  # sites under one call: it works with values all over, and no setting makes one graph of it
+
+
+def loss_call(stack: Sequence[Frame]) -> tuple[Frame, str] | None:
+    """The line on which a library's model calls its loss, and that as an attribute of the model."""
+    for at, frame in enumerate(stack[:-1]):
+        called = _LOSS.search(frame.source or "")
+        if called is None or frame.owner != "library" or frame.function.rpartition(".")[2] != "forward":
+            continue
+        following = next((one for one in stack[at + 1 :] if one.owner != "torch"), None)
+        is_module = following is not None and following.function.rpartition(".")[2] == "forward"
+        return frame, f"model.{called[1]}" + ".forward" * is_module
+    return None
+
+
+def of_loss(code: str, theirs: Theirs) -> str | None:
+    """What to do where a model's loss, which a library computes, breaks in many places."""
+    if code in ("BS108", "BS109") or not theirs.loss or theirs.in_loss <= _FEW:
+        return None
+    return (
+        f"{theirs.package} breaks the graph at {theirs.in_loss} places in the loss of {theirs.of_model}:"
+        f" leave all of it eager, which is one break in place of these: {theirs.loss} ="
+        f" torch.compiler.disable({theirs.loss}) before the first call."
+    )
 
 
 def of_call(code: str, theirs: Theirs) -> str | None:
@@ -200,21 +236,30 @@ def advice(
         )
     if (why := _of_no_setting(code, theirs)) is not None:
         return f"{_whose(theirs)}, {why}, so no setting helps: {_ways(theirs)}."
-    if (code, shape) in _ASKED or (code == "BS102" and shape in ("slice", "size") and also):
+    asked = code == "BS105" or (code == "BS102" and shape in ("slice", "size"))
+    if (code, shape) in _ASKED or (asked and also):
         what = "how many there are" if code == "BS105" else "the number"
-        return f"{_whose(theirs)}, where a branch asks for {what}, so no setting helps: {_ways(theirs)}."
+        at = f" (line {also[0]})" if also else ""
+        return f"{_whose(theirs)}, where a branch{at} asks for {what}, so no setting helps: {_ways(theirs)}."
     if code in ("BS102", "BS105") or (code == "BS106" and ".item()" in theirs.source):
-        setting = "capture_dynamic_output_shape_ops" if code == "BS105" else "capture_scalar_outputs"
-        # An argument that is None makes the library find it out from data.
-        given = f", or make the call{theirs.at} so that `{theirs.settings}` does not hold" * (
-            " is None" in (theirs.settings or "")
-        )
-        given += f", with {theirs.setter}() before it" * bool(theirs.setter)
-        first = f"Try {_CONFIG}.{setting} = True before the first call{given}"
-        return f"{first}. Where it then raises, or saves no compile, take that back: {_ways(theirs)}."
+        return _captured(code, theirs)
     if code in _REWRITTEN:
         return f"{_whose(theirs)}: {_ways(theirs, needs_consent=code == 'BS115')}."
     return f"{_whose(theirs)}: {_eagerly(theirs) or _around(theirs)}."
+
+
+def _captured(code: str, theirs: Theirs) -> str:
+    """What to do about a value or a selection that a setting takes into the graph."""
+    if not theirs.is_alike and (eagerly := _eagerly(theirs)) is not None:
+        return f"{_whose(theirs)}, in a function that breaks for other reasons as well: {eagerly}."
+    setting = "capture_dynamic_output_shape_ops" if code == "BS105" else "capture_scalar_outputs"
+    # An argument that is None makes the library find it out from data.
+    given = f", or make the call{theirs.at} so that `{theirs.settings}` does not hold" * (
+        " is None" in (theirs.settings or "")
+    )
+    given += f", with {theirs.setter}() before it" * bool(theirs.setter)
+    first = f"Try {_CONFIG}.{setting} = True before the first call{given}"
+    return f"{first}. Where it then raises, or saves no compile, take that back: {_ways(theirs)}."
 
 
 def _of_no_setting(code: str, theirs: Theirs) -> str | None:
@@ -230,6 +275,8 @@ def _of_no_setting(code: str, theirs: Theirs) -> str | None:
 
 def _of_use(code: str, shape: Shape, theirs: Theirs) -> str | None:
     """What the value is for, where that leaves nothing to rewrite."""
+    if theirs.choice:
+        return f"{_whose(theirs)}: choose {theirs.choice} before the first call, and it is not reached."
     if theirs.precomputed and theirs.caller is not None:
         options = " and ".join(f"{name}=" for name in theirs.precomputed)
         return (

@@ -190,7 +190,7 @@ def origin(
         unrelated=frozenset(unrelated),
         made=made,
         by=by,
-        generates=by == "generate" and _is_of_transformers(second),
+        generates=by == "generate" and _is_in_generation(second),
         caller=caller,
         spelled=_spelled(caller, places),
         called=(second["entry"]["file"], second["entry"]["line"] or 1) if second["entry"]["file"] else None,
@@ -484,11 +484,18 @@ def _line_of_project(signature: Event, places: Places) -> tuple[str, str | None,
     return places.short(caller["file"], caller["line"]), None, None
 
 
-def _is_of_transformers(signature: Event) -> bool:
-    return any(_TRANSFORMERS.search(frame["file"]) for frame in signature.get("callers", ()))
+def _is_in_generation(signature: Event) -> bool:
+    """Whether transformers' loop over tokens makes the call, and not what a model prepares in front of it."""
+    callers = signature.get("callers", ())
+    if not any(_TRANSFORMERS.search(frame["file"]) for frame in callers):
+        return False
+    return (
+        callers[0]["function"] in ("forward", "wrapper") or _GENERATES.search(callers[0]["file"]) is not None
+    )
 
 
 _TRANSFORMERS = re.compile(r"[/\\]transformers[/\\]")
+_GENERATES = re.compile(r"[/\\]transformers[/\\](generation[/\\]|models[/\\]\w+[/\\]generation_)")
 
 
 def mode_of(found: Collected, cid: str | None) -> tuple[object, ...] | None:

@@ -59,6 +59,28 @@ def settings(sources: Sources, file: str, position: Position | None) -> str | No
     return " and ".join(dict.fromkeys(found[-_MOST:])) or None
 
 
+_NO_CHOICE = re.compile(r"self\.(config\.\w+) is None\b")
+
+
+def choice(sources: Sources, file: str, position: Position | None, settings: str | None) -> str:
+    """What of a configuration is not chosen where a line is reached, and what its function knows of it.
+
+    ``config.problem_type, as 'regression'`` under ``self.config.problem_type is None``; else empty.
+    """
+    function = uses.function(sources.around(file, position)) if position is not None else None
+    found = _NO_CHOICE.search(settings or "")
+    if function is None or found is None:
+        return ""
+    known = [
+        repr(one.value)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Compare) and ast.unparse(node.left) == f"self.{found[1]}"
+        for one in node.comparators
+        if isinstance(one, ast.Constant) and isinstance(one.value, str)
+    ]
+    return f"{found[1]}, as {' or '.join(dict.fromkeys(known))}," if known else ""
+
+
 def _made_under(around: Sequence[ast.AST]) -> dict[str, list[str]]:
     """The settings under which alone a name that a branch asks for is no constant: ``skip = False``."""
     branch, function = uses.statement(around), uses.function(around)
@@ -66,7 +88,12 @@ def _made_under(around: Sequence[ast.AST]) -> dict[str, list[str]]:
         return {}
     branches = [one for one in ast.walk(function) if isinstance(one, ast.If) and _is_setting(one.test)]
     found: dict[str, list[str]] = {}
+    nodes = [node for node in ast.walk(function) if isinstance(node, ast.Name | ast.Assign)]
     for name in (node.id for node in ast.walk(branch.test) if isinstance(node, ast.Name)):
+        plain = [node for node in nodes if isinstance(node, ast.Assign) and uses.assigned(node) == name]
+        stores = [node for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+        if name in uses.parameters(function) or len(plain) < sum(node.id == name for node in stores):
+            continue  # another value may be no constant
 
         def makes(node: ast.AST, name: str = name) -> bool:
             is_own = isinstance(node, ast.Assign) and uses.assigned(node) == name

@@ -227,6 +227,9 @@ def _not_saved(origin: Origin, does: Taken) -> str:
         return f"no help where {does.unrolled} is unrolled over it, a graph for each size"
     if by := does.as_number:
         return f"no help where {by} takes it as a Python number, a graph for each size"
+    if does.is_one and (fixes := does.fixes):
+        keep = f"; {whole} keep whole numbers" if (whole := _whole_numbers(does)) else ""
+        return f"no help where a Python number is made of it ({fixes}), a graph for each size{keep}"
     asks = does.needed(_ASKS)
     sides = f"where {asks} asks for it, each side is compiled apart" if asks else ""
     if origin.equal:
@@ -542,10 +545,15 @@ def _of_fixed(guard: Guard, origin: Origin, does: Taken) -> str | None:
 
 
 def _one_each(what: str, guard: Guard, does: Taken, pad: str = "pad to one size") -> str:
+    keep = f"keep whole numbers, with {whole}; else " if (whole := _whole_numbers(does)) else ""
     return (
         f"the code makes a Python number of {what} ({does.fixes}), so each size ({_seen(guard)} were seen) is"
-        f" compiled, and dynamic=True does not help: {pad}, or {_elsewhere(does)}"
+        f" compiled, and dynamic=True does not help: {keep}{pad}, or {_elsewhere(does)}"
     )
+
+
+def _whole_numbers(does: Taken) -> str:
+    return f"// and % in place of {does.divided}" if does.divided else ""
 
 
 def _two_sides(what: str, guard: Guard, does: Taken, pad: str = "pad to one size") -> str:
@@ -676,6 +684,11 @@ def _elsewhere(does: Taken) -> str:
     """What Python can do with a number that compiled code needs as a constant."""
     if does.is_range:
         return "compile what the loop does and leave the loop to Python"
+    if "torch's rnn.py" in does.fixes:
+        return (
+            "take torch._dynamo.config.allow_rnn = True back, with which an RNN is unrolled over its steps,"
+            " and leave the RNN eager"
+        )
     if does.listed:
         return "write torch.arange(…, device=x.device) in place of the range, which is a list of Python's"
     if does.plain.startswith("torch.linspace") and does.fixes == does.plain:
@@ -881,6 +894,11 @@ def _value(guard: Guard, origin: Origin | None, times: int, does: Taken) -> str:
         return _optional(guard, does, origin)
     if kinds == {"True", "False"}:
         return _flag(guard, name, origin)
+    if kinds == {"str"} and (asks := does.needed(_ASKS)):
+        return (
+            f"{asks} asks for the text in {name} ({_seen(guard)} were seen): a version for each is normal,"
+            " made once. To save them, make the choice in the caller, and compile what it chooses"
+        )
     if kinds == {"str"}:
         return (
             f"each text in {name} is a version ({_seen(guard)} were seen): for a few that come again that is"

@@ -342,6 +342,9 @@ _ITEM_NUMBER = re.compile(r"\[\d+\]")
 _STATES = ("type", "constant_value", "container", "identity", "global_state")
 
 
+_HAS = re.compile(r"(?:not )?hasattr\(.*, '(\w+)'\)")
+
+
 def _failed_too(
     item: Recompile, failure: GuardFailure, guard: Guard, function: str
 ) -> tuple[str, ...] | None:
@@ -353,7 +356,11 @@ def _failed_too(
         (one.before, one.now) for one in failed if (named(one.source, function)[0], one.at) == _place(guard)
     }
     found: dict[str, None] = {}
-    for source, at, before, now, _ in failed:
+    for source, at, before, now, text in failed:
+        if (absent := _HAS.match(text)) is not None:
+            name, _ = named(f"{source}.{absent[1]}", function)
+            found[str(name)] = None
+            continue
         if ".size()" in source or (at is not None and (before, now) in own):
             continue  # what is asked of sizes fails with them
         for part in guards.guard_sources(source) or (source,):  # of a condition those that it asks for

@@ -555,6 +555,7 @@ def _of_selection(ends: Sequence[End], around: Sequence[ast.AST], value: str) ->
     return replace(
         use,
         also=_lines_of(tests, set()),
+        tests=_lines_of((one for one in ends if one.kind in ("test", "loop test") and one.counted), set()),
         taken_too=too,
         besides=tuple(sorted(besides - {*too}))[:_MOST_ALSO],
     )

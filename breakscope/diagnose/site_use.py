@@ -169,6 +169,7 @@ class Use:
         searched: whether it is in a loop that values steer all over.
         file: the name of the file of that line, where it is another one than the site's.
         besides: lines before it on which the same mask selects from something else.
+        tests: lines of tests that ask how many it selects.
     """
 
     shape: Shape
@@ -185,6 +186,7 @@ class Use:
     groups: loops.Groups | None = None
     taken_too: tuple[int | str, ...] = ()
     besides: tuple[int, ...] = ()
+    tests: tuple[int | str, ...] = ()
     returned: bool = False
     own: bool = False
     made: bool = False

@@ -6,7 +6,7 @@ import ast
 import os
 import re
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
@@ -17,7 +17,7 @@ from breakscope.diagnose import given_up, reach, records, trials, uses
 from breakscope.diagnose.break_advice import Site as ToldSite
 from breakscope.diagnose.break_advice import advice, exception_of
 from breakscope.diagnose.collect import Break, Collected, Skip
-from breakscope.diagnose.library_advice import Theirs
+from breakscope.diagnose.library_advice import Theirs, loss_call
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.records import BreakRecord, RawFrame
 from breakscope.diagnose.shapes import DROPS, is_drawn, use_of
@@ -99,6 +99,11 @@ def findings(found: Collected, sites: Sequence[Site], places: Places) -> list[Fi
     """One finding for each site."""
     of_function = Counter((site.frame.file, _holder(site.frame, places)) for site in sites)
     of_call = Counter(key for site in sites if (key := _called_library(site, places)) is not None)
+    losses = [_loss(site, places) for site in sites]
+    of_loss = Counter(losses)
+    kinds: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for site in sites:
+        kinds[site.frame.file, _holder(site.frame, places)].add(site_code(site, places))
     # A line that one record passes through in compiled code is compiled, whatever another one begins with.
     passed = {
         (frame.file, frame.line)
@@ -112,9 +117,14 @@ def findings(found: Collected, sites: Sequence[Site], places: Places) -> list[Fi
             site,
             places,
             of_function[site.frame.file, _holder(site.frame, places)],
-            _Around(of_call[_called_library(site, places) or ("", "", 0)], passed),
+            _Around(
+                of_call[_called_library(site, places) or ("", "", 0)],
+                passed,
+                of_loss[loss],
+                len(kinds[site.frame.file, _holder(site.frame, places)]) == 1,
+            ),
         )
-        for site in sites
+        for site, loss in zip(sites, losses, strict=True)
     ]
 
 
@@ -153,6 +163,12 @@ def _called_library(site: Site, places: Places) -> tuple[str, str, int] | None:
     )
 
 
+def _loss(site: Site, places: Places) -> tuple[str, int] | None:
+    """The line on which a library's model calls the loss that holds a site."""
+    called = loss_call(_stack(_most_telling(site), places))
+    return None if called is None else (called[0].file, called[0].line)
+
+
 @dataclass(frozen=True, slots=True)
 class _Around:
     """What the other sites say of one in a library.
@@ -160,10 +176,14 @@ class _Around:
     Attributes:
         under: how many sites the project's call of its package leads to.
         passed: (file, line) of the calls in compiled code.
+        in_loss: how many sites the loss has in which this one is.
+        is_alike: whether all sites of its function are of one code.
     """
 
     under: int
     passed: AbstractSet[tuple[str, int]]
+    in_loss: int
+    is_alike: bool
 
 
 def _finding(found: Collected, site: Site, places: Places, together: int, others: _Around) -> Finding:
@@ -261,6 +281,9 @@ def _told(
         settings = None if standard else reach.settings(*at)
         unset, setter = reach.unset(places.sources, stack) if owner == "library" else ("", "")
         settings = " and ".join(filter(None, (unset, settings))) or None
+        called = loss_call(stack)
+        loss = "" if called is None else called[1]
+        of_model = "" if called is None else called[0].function.rpartition(".")[0]
         theirs = Theirs(
             file,
             (whose.function if standard and whose is not None else _qualified(location, places)) or "",
@@ -282,6 +305,11 @@ def _told(
             held=owner == "library" and _is_held(location, stack, places),
             precomputed=reach.precomputed(*at) if owner == "library" else (),
             number=reach.passed_number(*at, stack) if owner == "library" else "",
+            choice="" if standard else reach.choice(*at, settings),
+            loss=loss,
+            of_model=of_model,
+            in_loss=others.in_loss,
+            is_alike=others.is_alike,
         )
     seen = reach.seen(*at, use)
     return ToldSite(

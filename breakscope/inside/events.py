@@ -30,7 +30,7 @@ FORKED = "forked"  # a fork of the process is alive: pid, and the script's line 
 TORCH = "torch"  # torch was imported: its version, and that of triton
 COMPILED = "compiled"  # something was given to torch.compile: name, by, file, line, backend, fullgraph
 COMPILING = (
-    "compiling"  # how far a long compile is: phase, frame, ops, seconds, the lines that ran most often
+    "compiling"  # how far a long compile is: cid, phase, frame, ops, seconds, the lines that ran most often
 )
 GRAPH_BREAK = "graph_break"  # Dynamo's dynamo_graph_break_reason record, with exact position
 RECOMPILE = "recompile"  # Dynamo's recompile_reasons record, with live values of what the guards check

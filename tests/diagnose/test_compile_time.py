@@ -153,6 +153,13 @@ def test_a_compile_of_layers_that_are_alike_is_told_sooner_and_says_what_it_hold
         "6 of the run's 10 s went into compiling it; it holds 12 alike Block in blocks: compiled by itself, one "
         "serves all that are called alike (breakscope remedy measures it)"
     )
+    assert str(finding.advice).endswith(
+        "serves all that are alike: for layer in model.blocks: layer.compile()."
+    )
+    again = [run.compiled("layers", seconds) | {"cid": f"0/{at}"} for at, seconds in enumerate((2.0, 5.0))]
+    [finding] = run.findings([*again, call], lasted=10.0)
+    assert str(finding.advice).startswith("See to its recompiles first: 1 of its 2")
+    assert str(finding.advice).endswith("for layer in model.blocks: layer.compile().")
     assert run.findings([slow], lasted=10.0) == []
     assert run.findings([slow, call], lasted=15.0) == []
 

@@ -89,6 +89,34 @@ def test_a_timeout_ends_the_script(scan: Scan) -> None:
     assert any("--timeout" in note for note in scanned.report.run.notes)
 
 
+def test_a_compile_for_another_size_that_does_not_end_says_so(scan: Scan) -> None:
+    scanned = scan(
+        """
+        import time
+        import torch
+
+        made = []
+        def backend(graph, inputs):
+            time.sleep(600 * len(made))
+            made.append(graph)
+            return graph
+
+        @torch.compile(backend=backend)
+        def f(x):
+            return x * 2
+
+        f(torch.ones(8, 4))
+        f(torch.ones(6, 4))
+        """,
+        "--backend",
+        "as-script",
+        "--timeout",
+        "25",
+    )
+    [finding] = [one for one in scanned.report.findings if one.code == "BS404"]
+    assert "This compile is for another size than the first" in str(finding.advice)
+
+
 def test_a_script_that_ignores_sigterm_is_killed_at_its_timeout(scan: Scan) -> None:
     scanned = scan(
         "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)",

@@ -10,7 +10,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from breakscope.inside import events
-from breakscope.inside.torch_api.state import translators
+from breakscope.inside.torch_api.state import compile_id, translators
 from breakscope.report.owners import owner_of
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ class AtWork:
         self._began = self._last_told = time.perf_counter()
         self._output: Any = None
         self.ops = 0
+        self._cid: str | None = None
         self._visits: Counter[tuple[types.CodeType, int, int]] = Counter()
         self._entries: Counter[types.CodeType] = Counter()  # calls of it that had an op
         self._path: list[tuple[Any, int]] = []  # of the op before; held, for an address is soon used again
@@ -90,10 +91,12 @@ class AtWork:
         from breakscope.inside.capture.frames import frame_fields
 
         self.told = True
+        self._cid = self._cid or compile_id()
         self._last_told = time.perf_counter()
         self._agent.emit(
             events.COMPILING,
             number=self._number,
+            cid=self._cid,
             phase=phase,
             frame=frame_fields(self._frame.f_code),
             ops=self.ops,

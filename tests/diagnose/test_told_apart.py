@@ -1,0 +1,253 @@
+"""What goes with something else: with a model's loss, with the breaks around a function, with a choice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from warm_scanning import WarmScans, coded
+
+pytestmark = pytest.mark.torch
+
+LIBRARY = """
+import torch
+
+class Criterion(torch.nn.Module):
+    def forward(self, out, labels):
+        if (out > 99).any():
+            out = out * 2
+        n = labels.sum().item()
+        kept = out[out > 0]
+        return (out - labels).abs().sum() / max(n, 1) + kept.sum()
+
+class Model(torch.nn.Module):
+    def __init__(self, problem=None):
+        super().__init__()
+        self.lin = torch.nn.Linear(4, 4)
+        self.criterion = Criterion()
+        self.problem = problem
+
+    def forward(self, x, labels=None):
+        y = self.lin(x)
+        loss = self.criterion(y, labels) if labels is not None else None
+        return (loss, y)
+
+class Config:
+    problem_type = None
+
+class Classifier(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = torch.nn.Linear(4, 3)
+        self.config = Config()
+
+    def forward(self, x, labels):
+        logits = self.lin(x)
+        if self.config.problem_type is None:
+            index = (labels >= 0).nonzero()
+            if index.size(0) > 0:
+                picked = torch.gather(logits, 0, index.expand(index.size(0), logits.size(1)))
+                return torch.nn.functional.cross_entropy(picked, labels)
+            return logits.sum()
+        elif self.config.problem_type == "single":
+            return torch.nn.functional.cross_entropy(logits, labels)
+        return logits.mean()
+
+def regulate(x, lengths, speed=1.0):
+    if speed <= 0:
+        raise ValueError("speed")
+    elif speed != 1.0:
+        lengths = (lengths * speed).long()
+    if lengths.sum() == 0:
+        lengths = lengths + 1
+    return x * lengths
+"""
+BEGIN = """
+    import os, sys
+    import torch
+    sys.path.insert(0, os.path.join(os.getcwd(), "site-packages"))
+    import models
+"""
+
+
+def library(tmp_path: Path) -> None:
+    (tmp_path / "site-packages").mkdir()
+    (tmp_path / "site-packages" / "models.py").write_text(LIBRARY)
+
+
+def test_a_loss_of_a_library_is_left_eager_as_a_whole(warm: WarmScans, tmp_path: Path) -> None:
+    library(tmp_path)
+    script = f"""{BEGIN}
+    net = models.Model()
+    # {{}}
+    model = torch.compile(net)
+    for n in (3, 3, 4):
+        model(torch.randn(n, 4), torch.ones(n, 4))[0].backward()
+    """
+    report = warm.scan(tmp_path, script)
+    sites = [one for one in report.findings if one.kind != "recompile"]
+    assert len(sites) == 3
+    change = "model.criterion.forward = torch.compiler.disable(model.criterion.forward)"
+    text = (
+        "models breaks the graph at 3 places in the loss of Model: leave all of it eager, which is one break"
+    )
+    for one in sites:
+        assert str(one.advice) == f"{text} in place of these: {change} before the first call."
+    inside = [one for one in report.findings if one.location.function == "Criterion.forward"]
+    assert all(one.caused_by is not None for one in inside if one.kind == "recompile")
+    after = warm.scan(tmp_path, script.replace("# {}", change.replace("model.", "net.")))
+    assert [one.code for one in after.findings if one.kind != "recompile"] == ["BS108"]
+
+
+def test_what_a_configuration_does_not_choose_is_named(warm: WarmScans, tmp_path: Path) -> None:
+    library(tmp_path)
+    script = f"""{BEGIN}
+    net = models.Classifier()
+    # {{}}
+    model = torch.compile(net)
+    for _ in range(3):
+        model(torch.randn(3, 4), torch.tensor([0, 1, 2])).backward()
+    """
+    [finding] = coded(warm.scan(tmp_path, script), "BS105")
+    assert "choose config.problem_type, as 'single', before the first call" in str(finding.advice)
+    after = warm.scan(tmp_path, script.replace("# {}", "net.config.problem_type = 'single'"))
+    assert after.findings == ()
+
+
+def test_an_argument_may_come_as_it_is(warm: WarmScans, tmp_path: Path) -> None:
+    """The branch on ``speed`` gives the argument another value, and is not why the line is reached."""
+    library(tmp_path)
+    script = f"""{BEGIN}
+    step = torch.compile(lambda x, n: models.regulate(x, n) + 1)
+    for _ in range(3):
+        step(torch.ones(3), torch.ones(3))
+    """
+    [finding] = coded(warm.scan(tmp_path, script), "BS101")
+    assert "speed != 1.0" not in str(finding.advice)
+
+
+def test_that_a_branch_asks_how_many_are_selected_is_told(warm: WarmScans, tmp_path: Path) -> None:
+    [finding] = coded(
+        warm.scan(
+            tmp_path,
+            """
+            import torch
+            @torch.compile
+            def f(logits, labels):
+                index = (labels >= 0).nonzero()
+                if index.size(0) > 0:
+                    picked = torch.gather(logits, 0, index.expand(index.size(0), logits.size(1)))
+                    return torch.nn.functional.cross_entropy(picked, labels)
+                return logits.sum()
+            for _ in range(3):
+                f(torch.randn(3, 3), torch.tensor([0, 1, 2]))
+            """,
+        ),
+        "BS105",
+    )
+    assert "capture_dynamic_output_shape_ops = True; line 6 branches on it, and breaks then" in str(
+        finding.advice
+    )
+
+
+KGE = """
+    import torch
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.emb = torch.nn.Parameter(torch.randn(20, 6))
+            self.gamma = torch.nn.Parameter(torch.tensor([9.0]), requires_grad=False)
+        def forward(self, a, b, mode="single"):
+            h = self.emb[a] * 2 if mode == "head" else self.emb[a]
+            return self.score(h, self.emb[b], mode)
+        def score(self, h, t, mode):
+            d = h.sin() - t if mode == "head" else h - t.cos() if mode == "tail" else h - t
+            return self.gamma.item() - d.abs().sum(-1)
+    net = Net()
+    for i in range(4):
+        n = 8 if i < 2 else 6
+        a, b = torch.randint(0, 20, (2, n))
+        net(a, b), net(a, b, ["head", "tail"][i % 2])
+"""
+
+
+def test_what_only_a_break_makes_a_function_of_its_own_says_so(warm: WarmScans, tmp_path: Path) -> None:
+    report = warm.scan(tmp_path, KGE)
+    alone = [one for one in report.findings if one.kind == "recompile"]
+    inner = [one for one in alone if one.location.function == "Net.score"]
+    outer = [one for one in alone if one.location.function == "Net.forward"]
+    assert inner
+    assert outer
+    part = "Without the break at script.py:13 Net.score is compiled as part of what calls it, and has no recompile"
+    for one in inner:
+        assert part in str(one.advice)
+        assert one.expected is None or "Net.score has none of its own without the break" in one.expected
+    for one in outer:
+        assert "as part of what calls it" not in f"{one.advice} {one.expected}"
+    after = warm.scan(tmp_path, KGE.replace(".item()", ".detach()"))
+    assert {one.location.function for one in after.findings} == {"Net.forward"}
+
+
+def test_a_text_that_branches_ask_for_is_a_choice(warm: WarmScans, tmp_path: Path) -> None:
+    few = KGE.replace(".item()", ".detach()")
+    [finding] = coded(warm.scan(tmp_path, few), "BS208")
+    assert str(finding.advice).startswith("A branch (line")
+    assert "asks for the text in mode ('single', 'head', 'tail' were seen)" in str(finding.advice)
+    assert finding.expected is None  # the run is too short to tell
+    [finding] = coded(warm.scan(tmp_path, few.replace("range(4)", "range(20)")), "BS208")
+    texts = "one graph for each of the texts 'single', 'head', 'tail': compiled 2 times more, and not again"
+    assert finding.expected == texts
+
+
+def test_a_table_that_makes_what_it_gives_has_not_changed(warm: WarmScans, tmp_path: Path) -> None:
+    """Guards read a dict's items as dict does: one of transformers' own makes a layer whenever it is asked."""
+    report = warm.scan(
+        tmp_path,
+        """
+        import torch
+        from collections import OrderedDict
+        class Table(OrderedDict):
+            def __getitem__(self, key):
+                return super().__getitem__(key)()
+        TABLE = Table({"gelu": torch.nn.GELU, "relu": torch.nn.ReLU})
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.lin = torch.nn.Linear(8, 8)
+            def forward(self, x):
+                return TABLE["gelu"](self.lin(x)).mean()
+        net = torch.compile(Net())
+        for n in (16, 16, 24, 32, 16):
+            net(torch.randn(n, 8))
+        with torch.no_grad():
+            net(torch.randn(16, 8))
+        """,
+    )
+    assert [one.code for one in report.findings] == ["BS201", "BS212"]
+    assert all(one.expected for one in report.findings)
+
+
+QUOTIENT = """
+    import math
+    import torch
+    import torch.nn.functional as F
+    def pad(t, n, to):
+        whole = n / to
+        if whole.is_integer():
+            return t
+        return F.pad(t, (0, math.ceil(whole) * to - n))
+    @torch.compile
+    def step(x):
+        return pad(x, x.shape[1], 16).sum()
+    for n in [64, 40, 33, 57, 48, 21]:
+        step(torch.ones(4, n))
+"""
+
+
+def test_a_quotient_of_a_size_may_stay_a_whole_number(warm: WarmScans, tmp_path: Path) -> None:
+    [finding] = coded(warm.scan(tmp_path, QUOTIENT), "BS201")
+    said = "keep whole numbers, with // and % in place of `n / to` (line 6); else pad to one size"
+    assert said in str(finding.advice)
+    body = QUOTIENT.partition("        whole")[0] + "        return F.pad(t, (0, -n % to))\n"
+    after = warm.scan(tmp_path, body + "    @torch.compile" + QUOTIENT.partition("@torch.compile")[2])
+    assert [one.expected is not None for one in after.findings] == [True]
