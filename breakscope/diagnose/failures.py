@@ -8,10 +8,12 @@ from breakscope import catalog
 from breakscope.diagnose import constraints, effects, reach, records, trials
 from breakscope.diagnose.break_advice import Site, advice
 from breakscope.diagnose.collect import Collected, Event, is_limit
+from breakscope.diagnose.library_advice import Theirs, of_error
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.site_use import Use
-from breakscope.diagnose.sites import is_own
+from breakscope.diagnose.sites import imported, is_held, is_own
 from breakscope.report.model import Counts, Finding, Unattributed
+from breakscope.report.owners import is_installed
 
 # What makes an error of a graph break.
 _FULLGRAPH, _STRICT = "fullgraph=True", "error_on_graph_break(True)"
@@ -181,6 +183,16 @@ def _failure(
     site = Site(Use("plain"), misread=reach.misread(places.sources, stack))
     why = _said(metrics, reason)
     what_to_do = _advice(code, reason, backend, in_eager, strict, reached, source, site)
+    if code == "BS191" and location.owner == "library" and is_installed(location.file):
+        caller = places.caller(location, stack)
+        theirs = Theirs(
+            location.file,
+            location.function or "",
+            None if caller is None else places.short(caller.file, caller.line),
+            imported=imported(location, stack),
+            held=is_held(location, stack, places),
+        )
+        what_to_do = of_error(theirs) or what_to_do
     if code == "BS191" and (name := reach.option(places.sources, location.file, location.line)):
         what_to_do += f" Where the call passes {name}=, the line is not reached."
     if code == "BS309":

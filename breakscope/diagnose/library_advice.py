@@ -425,14 +425,29 @@ def _eagerly(theirs: Theirs) -> str | None:
         return None
     if "forward" in name or name in ("__call__", "__init__"):
         return None
+    several = f"in place of {sites}" if function == theirs.function else "for all that it has"
+    disabled = _disabled(theirs, function)
+    return f"leave all of {name} eager, which is one break {several}: {disabled}" if disabled else None
+
+
+def _disabled(theirs: Theirs, function: str) -> str | None:
+    """The statement that leaves a library's function eager; None where it has no name that all use."""
+    if theirs.module is None or "<" in function:
+        return None
     if theirs.held and "." not in function:
         return None  # its name may be given to something else, and the table has it all the same
     # A name that another module has imported is replaced there.
     held = (_module_of(theirs.imported) or theirs.module).rpartition(".")[2]
-    target = f"{held}.{function}"
-    several = f"in place of {sites}" if function == theirs.function else "for all that it has"
-    disabled = f"{target} = torch.compiler.disable({target})"
-    return f"leave all of {name} eager, which is one break {several}: {disabled}"
+    return f"{held}.{function} = torch.compiler.disable({held}.{function})"
+
+
+def of_error(theirs: Theirs) -> str | None:
+    """What to do where a library's function fails in compiled code alone."""
+    function = _COMPREHENSION.sub("", theirs.function)
+    disabled, name = _disabled(theirs, function), function.rpartition(".")[2]
+    if disabled is None:
+        return None
+    return f"{_whose(theirs)}: leave {name} eager, where it does not fail, {disabled} before the first call."
 
 
 def _around(theirs: Theirs) -> str:

@@ -301,8 +301,8 @@ def _told(
             through=_through(stack, places) if owner == "torch" else "",
             setter=setter,
             standard=by_line,
-            imported=_imported(location, stack) if owner == "library" else "",
-            held=owner == "library" and _is_held(location, stack, places),
+            imported=imported(location, stack) if owner == "library" else "",
+            held=owner == "library" and is_held(location, stack, places),
             precomputed=reach.precomputed(*at) if owner == "library" else (),
             number=reach.passed_number(*at, stack) if owner == "library" else "",
             choice="" if standard else reach.choice(*at, settings),
@@ -339,7 +339,7 @@ def _told(
     )
 
 
-def _imported(location: Location, stack: Sequence[Frame]) -> str:
+def imported(location: Location, stack: Sequence[Frame]) -> str:
     """The library's file that calls a function of another one by its bare name; empty of other calls."""
     frames = [frame for frame in stack if (frame.function or "") not in _COMPREHENSIONS]
     if len(frames) < 2 or (before := frames[-2]).owner != "library" or before.file == location.file:
@@ -348,7 +348,7 @@ def _imported(location: Location, stack: Sequence[Frame]) -> str:
     return before.file if called is not None else ""
 
 
-def _is_held(location: Location, stack: Sequence[Frame], places: Places) -> bool:
+def is_held(location: Location, stack: Sequence[Frame], places: Places) -> bool:
     """Whether what calls a library's function has it from a table or a variable, and not by its name."""
     frames = [frame for frame in stack if (frame.function or "") not in _COMPREHENSIONS]
     if len(frames) < 2:

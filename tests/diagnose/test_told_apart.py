@@ -251,3 +251,29 @@ def test_a_quotient_of_a_size_may_stay_a_whole_number(warm: WarmScans, tmp_path:
     body = QUOTIENT.partition("        whole")[0] + "        return F.pad(t, (0, -n % to))\n"
     after = warm.scan(tmp_path, body + "    @torch.compile" + QUOTIENT.partition("@torch.compile")[2])
     assert [one.expected is not None for one in after.findings] == [True]
+
+
+def test_what_fails_compiled_in_a_library_is_left_eager_there(warm: WarmScans, tmp_path: Path) -> None:
+    (tmp_path / "site-packages").mkdir()
+    (tmp_path / "site-packages" / "cells.py").write_text(
+        "import torch\ndef clear(x, at):\n    rows, cols = zip(*at)\n    x[rows, cols] = 0\n    return x * 2\n"
+    )
+    script = """
+        import os, sys
+        import torch
+        sys.path.insert(0, os.path.join(os.getcwd(), "site-packages"))
+        import cells
+        # {}
+        @torch.compile
+        def step(x, at):
+            return cells.clear(x + 1, at).sum()
+        for _ in range(3):
+            step(torch.ones(3, 3), torch.tensor([[0, 1], [2, 2]]))
+    """
+    change = "cells.clear = torch.compiler.disable(cells.clear)"
+    [finding] = coded(warm.scan(tmp_path, script), "BS191")
+    assert f"leave clear eager, where it does not fail, {change} before the first call." in str(
+        finding.advice
+    )
+    after = warm.scan(tmp_path, script.replace("# {}", change))
+    assert [one.code for one in after.findings] == ["BS108"]

@@ -260,7 +260,11 @@ def test_of_compile_times_it_is_told_for_what_the_recompiles_were() -> None:
     longest = " The longest took 25 s, where the first of the same code took 2.0 s."
     for more, expected, said in (
         ("", None, "29 of 34 s; breakscope remedy tries what saves them."),
-        (longest, None, "breakscope remedy tries what saves them. A graph for any size can take many times as"),
+        (
+            longest,
+            None,
+            "breakscope remedy tries what saves them. A graph for any size can take many times as",
+        ),
         (
             "",
             "a second size",
