@@ -275,10 +275,12 @@ def _why_size(cause: Cause, made: str, *, constant: bool) -> str:
         said = f"a smaller size ({after} after {before}){_after(cause, constant=constant)}: {made}"
         # What a break hands on, or an object holds, is no batch.
         batch = "; if it is an epoch's last batch of a DataLoader, drop_last=True leaves it out"
-        return said if re.search(r" from line |\bself\.|\.\w", guard.source or "") else said + batch
+        return said if _NO_BATCH.search(guard.source or "") else said + batch
     return f"a second size of dimension {guard.dimension}{_after(cause, constant=constant)}: {made}"
 
 
+# Also a thing of an item: ``labels[1]['boxes']``.
+_NO_BATCH = re.compile(r" from line |\bself\.|\.\w|\[\d+\]\[")
 _CONSTANT = ", of which the code needs the number, so that each is compiled apart"
 
 

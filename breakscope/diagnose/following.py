@@ -1057,11 +1057,12 @@ def _with_breaks(
     now: Sequence[Finding], again: Sequence[_Again], sites: Sequence[Finding], places: Places
 ) -> list[Finding]:
     """The findings; of a recompile in a function that only breaks make one of its own it is told."""
+    of_sites = {site.fingerprint for site in sites}
     apart = {one.finding.fingerprint: breaks for one in again if (breaks := _apart(one, sites, places))}
 
     def with_breaks(finding: Finding) -> Finding:
         breaks, what = apart.get(finding.fingerprint), finding.location.function
-        if breaks is None or _IS_PART in (finding.advice or ""):
+        if breaks is None or _IS_PART in (finding.advice or "") or finding.caused_by in of_sites:
             return finding
         expected = f"{finding.expected}; {what} has none of its own without {breaks}"
         part = f"Without {breaks} {what} {_IS_PART}, and has no recompile of its own"
@@ -1079,10 +1080,10 @@ def _apart(one: _Again, sites: Sequence[Finding], places: Places) -> str | None:
         return None
     chosen = [site for site in sites if site.code not in _CHOSEN]
     site = _around(within, chosen, places)
-    if site is None:
-        return None
+    if site is None or site.location.owner != "project":
+        return None  # what breaks in a library is seldom the user's to repair
     at = places.short(site.location.file, site.location.line)
-    return f"the break at {at}{_too(site, one, chosen, places)}"
+    return f"the break at {at}{_too(site, one, chosen, places, behind=False)}"
 
 
 _IS_PART = "is compiled as part of what calls it"
@@ -1152,12 +1153,13 @@ def _around(
     return None
 
 
-def _too(site: Finding, one: _Again, sites: Sequence[Finding], places: Places) -> str:
+def _too(site: Finding, one: _Again, sites: Sequence[Finding], places: Places, *, behind: bool = True) -> str:
     """The other breaks because of which a function would not be part of what calls it either.
 
     First a caller that is given up as a whole, then the function's own breaks, then those in a loop around
-    the call, and behind the same calls.
+    the call, and, where they are asked for, behind the same calls.
     """
+    most = 4 if behind else 3
     within = calling(one.origin.within) if one.origin is not None else []
     own = _function(one)
     calls = {(file, line) for file, line, _ in within}
@@ -1172,7 +1174,9 @@ def _too(site: Finding, one: _Again, sites: Sequence[Finding], places: Places) -
             return 2
         return 3 if any((frame.file, frame.line) in calls for frame in other.stack[:-1]) else 4
 
-    others = [other for other in sites if other.location.line != site.location.line and nearness(other) < 4]
+    others = [
+        other for other in sites if other.location.line != site.location.line and nearness(other) < most
+    ]
     others.sort(key=lambda other: (nearness(other), other.location.line))
     places_of = list(dict.fromkeys((other.location.file, other.location.line) for other in others))
     named = places_of[:_MOST_NAMED]

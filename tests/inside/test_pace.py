@@ -33,8 +33,26 @@ def test_one_that_takes_anothers_place_goes_on_with_its_count() -> None:
         pace.stepped(first)
         del first  # which is gone when the next one steps
     assert pace.steps == 6
-    other = optimizer(torch.nn.Linear(2, 2))
-    assert [pace.stepped(other) for _ in range(7)] == [False] * 6 + [True]
+
+
+def test_one_of_another_model_goes_on_where_the_others_are_over() -> None:
+    first, second = optimizer(torch.nn.Linear(2, 2)), optimizer(torch.nn.Linear(2, 2))
+    pace = Pace()
+    assert [pace.stepped(first) for _ in range(3)] == [True] * 3
+    assert [pace.stepped(second) for _ in range(3)] == [False, True, True]  # the first one may go on as well
+    del first, second
+    third = optimizer(torch.nn.Linear(2, 2))
+    assert [pace.stepped(third) for _ in range(2)] == [True] * 2
+    assert pace.steps == 7
+
+
+def test_steps_of_two_in_turn_are_those_of_the_busier_one() -> None:
+    one, other = optimizer(torch.nn.Linear(2, 2)), optimizer(torch.nn.Linear(2, 2))
+    pace = Pace()
+    for _ in range(4):
+        for each in (one, one, one, other, other):
+            pace.stepped(each)
+    assert pace.steps == 12
 
 
 def test_the_steps_of_a_second_phase_are_steps(scan: Callable[..., Scanned]) -> None:
