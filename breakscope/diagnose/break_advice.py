@@ -263,7 +263,8 @@ def _until_then(code: str, function: str | None, since: int | None) -> str:
     if code == "BS305":
         return f"{function or 'fullgraph=True'} raises"
     part = f"what follows line {since}" if since else "all"
-    return f"{part} of {function or 'the function'} runs eagerly (what it calls is compiled apart)"
+    of = f"{part} of {function or 'the function'}"
+    return f"{of} runs eagerly (functions of one's own that it calls are compiled apart)"
 
 
 def _of_cause(code: str, cause: Reason, site: Site) -> str:

@@ -247,7 +247,9 @@ def _of_times(cause: Cause) -> str:
     pieces = f", in {parts} {'parts of the function' if resumed else 'modules or functions'}" * (parts > 1)
     if len(cause.recompiles) <= once:
         return pieces
-    return f"{pieces}, as what is compiled apart (a mode, a size of 1) has a second size of its own"
+    return (
+        f"{pieces}, as what is compiled apart (a mode, a gradient, a size of 1) has a second size of its own"
+    )
 
 
 def _why_side(cause: Cause, made: str) -> str:
@@ -280,7 +282,7 @@ def _why_size(cause: Cause, made: str, *, constant: bool) -> str:
 
 
 # Also a thing of an item: ``labels[1]['boxes']``.
-_NO_BATCH = re.compile(r" from line |\bself\.|\.\w|\[\d+\]\[")
+_NO_BATCH = re.compile(r" from line |\bself\.|\.\w|\[\d+\]\[|^(weight|bias|w|b)$")
 _CONSTANT = ", of which the code needs the number, so that each is compiled apart"
 
 
@@ -302,7 +304,7 @@ def _after(cause: Cause, *, constant: bool = False) -> str:
         for one in made.asked
         if one.parts or (one.near and one.alone and ("*" not in one.text or "int(" in one.text))
     ]
-    asked = list(dict.fromkeys(asked))
+    asked = sorted(dict.fromkeys(asked), key=lambda text: "%" not in text)  # which few sizes answer alike
     more = f" and {len(asked) - 1} more that the code asks" * (len(asked) > 1)
     has = "have the same answers" if more else "has the same answer"
     side = f" for which {asked[0]}{more} {has}" if asked else ""

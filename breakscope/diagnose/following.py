@@ -820,7 +820,7 @@ def _groups(again: Sequence[_Again], places: Places) -> Iterable[Finding]:
         if key is not None and not _is_of_numpy(one, places):
             grouped.setdefault(key, []).append(one)
     for key, members in grouped.items():
-        if len(members) < 2 and not (key[0] == "size" and _is_in_pieces(members[0])):
+        if len(members) < 2 and not (key[0] == "by" or (key[0] == "size" and _is_in_pieces(members[0]))):
             continue
         root = min(members, key=_from_outside)
         if key[0] == "handed on":
@@ -955,6 +955,9 @@ def _key(one: _Again) -> tuple[object, ...] | None:
         return None
     first_size = seen.sizes[0].argument if seen.sizes else ""
     of_media = _MEDIA.search(f"{guard.source} {first_size}") is not None  # whose sizes are no prompt's
+    # Tokens and what is kept of them grow along another dimension than the batch, but for their positions.
+    of_batch = guard.dimension == 0 and not re.search(r"position", f"{guard.source} {first_size}")
+    of_media = of_media or (of_batch and guard.cause == "size")
     if seen.generates and guard.cause in (*_SIZED, "container") and not seen.same_call and not of_media:
         return "by", seen.by, seen.where
     if guard.cause == "size" and "___from_numpy(" in guard.expression and not seen.same_call:

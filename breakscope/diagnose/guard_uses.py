@@ -41,6 +41,7 @@ _CALCULATES: tuple[Kind, ...] = ("arithmetic", "bound", "math")
 
 
 _OF_TORCH = re.compile(r"(F|torch|nn\.functional)\.")
+_IS_OF_MODULES = re.compile(r"\b(ModuleList|ModuleDict|Sequential)\(")
 # Operations whose schema takes an ``int``, and no ``SymInt``: each number is another graph.
 PLAIN = (
     *("rot90", "unfold", "triu_indices", "tril_indices", "matrix_power", "diag", "diagonal", "diag_embed"),
@@ -240,9 +241,23 @@ class Taken:
         """``self.nets (line 7)``: the list of Python's from which it picks; else empty."""
         for end in self.ends:
             match end.taker:
-                case ast.Subscript(value=of) if becomes.is_list(of, end.way):
-                    return f"{ast.unparse(of)} (line {end.taker.lineno})"
+                case ast.Subscript(of, chosen) if becomes.is_list(of, end.way):
+                    if not isinstance(chosen, ast.Tuple):  # which no list takes
+                        return f"{ast.unparse(of)} (line {end.taker.lineno})"
         return ""
+
+    @property
+    def picks_module(self) -> bool:
+        """Whether that is a list of modules."""
+        return any(
+            _IS_OF_MODULES.search(ast.unparse(node.value)) is not None
+            and ast.unparse(node.targets[0]) == self.picked.partition(" ")[0]
+            for end in self.ends
+            for owner in end.way
+            if isinstance(owner, ast.ClassDef)
+            for node in ast.walk(owner)
+            if isinstance(node, ast.Assign)
+        )
 
     def needed(self, kinds: Sequence[Kind]) -> str:
         """The same of some kinds of needs; of what torch told also what was asked: ``line 13: n <= 40``."""

@@ -289,6 +289,12 @@ def _of_use(code: str, shape: Shape, theirs: Theirs) -> str | None:
         return f"{works}: {_outside(theirs)}, and pass in what it gives."
     if code == "BS104":
         return _logging(theirs)
+    if code == "BS123" and re.search(r"\bsort(ed)?\(", theirs.source):
+        return (
+            f"{_whose(theirs)}: numbers made of a size are constants for its keys until a second size comes,"
+            f" so one size, as with drop_last=True, or dynamic=False keeps it in the graph; or"
+            f" {_ways(theirs)}."
+        )
     if code == "BS111" and (found := _OF_NUMPY.search(theirs.source)):
         form = f"math.{found['outer']}(math.{found['inner']}(n))"
         return f"{_whose(theirs)}, and {form} of Python's traces in place of numpy's: {_ways(theirs)}."

@@ -75,6 +75,7 @@ class Origin:
         unrelated: arguments among ``values`` of which the guarded size is not made, as its source tells.
         made: of what the guarded size is made by its source; None where that does not tell.
         one_each: whether the recompiles came in modes of their own, one for training and one for evaluation.
+        empty: arguments that were tensors without an element in one of the two calls.
         alike: (name in the function, dimension) of arguments that changed as the first of ``sizes`` did.
         called: the file and the line of the function that is called, where torch's wrappers are left away.
         parameters: the names that this function gives its arguments.
@@ -96,6 +97,7 @@ class Origin:
     spelled: frozenset[str] = frozenset()
     kept_static: bool = False
     opaque: tuple[str, ...] = ()
+    empty: tuple[str, ...] = ()
     other: str = ""
     equal: tuple[str, ...] = ()
     rivals: tuple[Size, ...] = ()
@@ -171,7 +173,7 @@ def origin(
         sizes = left if explains else sizes
     sizes.sort(key=lambda size: _likeness(size, guard), reverse=True)
     where, by, caller = _line_of_project(second, places)
-    before_it = _line_of_project(first, places)[0]
+    before_it, _, caller_before = _line_of_project(first, places)
     return Origin(
         direct=guarded is not None,
         same_call=first["call"] == second["call"] and first.get("step") == second.get("step"),
@@ -192,13 +194,19 @@ def origin(
         by=by,
         generates=by == "generate" and _is_in_generation(second),
         caller=caller,
-        spelled=_spelled(caller, places),
+        spelled=_spelled(caller, places) | _spelled(caller_before, places),
         called=(second["entry"]["file"], second["entry"]["line"] or 1) if second["entry"]["file"] else None,
         parameters=tuple(second["entry"]["parameters"]),
         kept_static=any(
             _keeps_static(file, second["entry"]["name"], places)
             for file in {second["entry"]["file"], caller.file if caller else None}
             if file
+        ),
+        empty=tuple(
+            names.of(path)[0]
+            for path, (kind, held) in after.items()
+            if kind == "tensor" == before.get(path, ("", None))[0]
+            and (0 in held["shape"]) != (0 in before[path][1]["shape"])
         ),
         opaque=tuple(
             dict.fromkeys(names.of(path)[0] for path, (kind, _) in after.items() if kind == "object")

@@ -719,7 +719,8 @@ def breaks_in_loop(
     """Lines of the outermost loop around a site whose text says that they break as it does, but its own.
 
     Args:
-        stack: the way to the site; where no loop is around that, the one around a call in its file is meant.
+        stack: the compiled way to it; where no loop is around that, the one around a call in its file is
+            meant.
     """
     around = [] if position is None else sources.around(file, position)
     if not own_loops(around):

@@ -96,7 +96,7 @@ def advice(
             " once; if only some of the calls were meant to be under it, " + remedy(guard)
         )
     elif guard.cause in ("type", "identity", "container", "aliasing", "dtype", "rank", "requires_grad"):
-        text = _held(guard, origin, does)
+        text = _of_empty(guard, origin) or _held(guard, origin, does)
     else:
         text = remedy(guard)
     item = _ITEM.fullmatch(guard.source or "") or _OF_CONTAINER.fullmatch(guard.source or "")
@@ -1094,6 +1094,11 @@ def _always_constant(guard: Guard, does: Taken) -> str | None:
             f"keep the values of {name} few, or make in the caller what it is for: {does.plain} takes it as a"
             " constant"
         )
+    if does.picked and does.picks_module:
+        return (
+            f"leave it where the modules are few, or compile them by themselves: {name} picks one of"
+            f" {does.picked}, and a version for each is normal"
+        )
     if does.picked:
         return f"where {name} has more than a few values, {_from_list(does)}"
     if _DEFAULT.search(guard.expression):
@@ -1175,11 +1180,19 @@ def _optional(guard: Guard, does: Taken, origin: Origin | None = None) -> str:
             f"{name} is given by generate() at {origin.where} at some of its steps, and None at others: a"
             " version for each is normal, made once"
         )
-    return (
+    normal = (
         f"{name} is there at some calls and None at others: a version with it and one without is normal for"
-        " an optional argument. To save one, pass it always as one type, with its neutral value for None"
-        " where it has one of the same sizes"
+        " an optional argument"
     )
+    if any(_HOLDS.search(value) for value in guard.values):
+        return f"{normal}, made once"  # what it holds has no neutral value
+    return (
+        f"{normal}. To save one, pass it always as one type, with its neutral value for None where it has one"
+        " of the same sizes"
+    )
+
+
+_HOLDS = re.compile(r"^(list|tuple)$|(dict|cache)$", re.IGNORECASE)
 
 
 def _kind(value: str) -> str:
@@ -1427,6 +1440,20 @@ def _handed_on(guard: Guard, does: Taken) -> str:
         f"{guard.source} is made here (line {does.made}), and a graph break hands it on: {follows}"
         f" ({_seen(guard)} were seen) follows what came in and which way the code went. A version for each is"
         " normal, made once; to save one, repair that break"
+    )
+
+
+def _of_empty(guard: Guard, origin: Origin | None) -> str:
+    """Of a tensor without an element, of which no other form saves a version; empty for others."""
+    if origin is None or guard.cause not in ("type", "rank") or not guard.source:
+        return ""
+    empty = next((one for one in origin.empty if f"{one}[".startswith(f"{guard.source}[")), None)
+    if empty is None:
+        return ""
+    return (
+        f"{empty} has no element at one of the two calls{_whole(origin)}, and torch compiles a size of 0"
+        " apart: a version for that and one for the rest is normal, made once, whatever their rank and type:"
+        " leave it"
     )
 
 

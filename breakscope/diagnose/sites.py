@@ -312,6 +312,8 @@ def _told(
             is_alike=others.is_alike,
         )
     seen = reach.seen(*at, use)
+    part = {(frame.file, frame.line) for frame in _compiled_part(_most_telling(site))}
+    compiled = [frame for frame in stack if (frame.file, frame.line) in part]
     return ToldSite(
         use,
         theirs,
@@ -330,7 +332,7 @@ def _told(
         reach.unsafe(*at),
         reach.sides(*at),
         seen,
-        besides=reach.breaks_in_loop(*at, stack),
+        besides=reach.breaks_in_loop(*at, compiled),
         filled=reach.filled_at_first(*at),
         later=reach.asked_later(*at),
         tested=reach.tested_after(*at) if use.shape in ("branch", "plain", "choice") else None,

@@ -210,8 +210,10 @@ _TABLE = (
     _Row(
         ("BS123",),
         r"\b(sort|sorted)\(",
-        "The keys are no constants while Dynamo traces: tensors, numbers read from them, or what came out of"
-        " a break. Stack tensors and use torch.argsort or torch.topk; order Python objects in the caller.",
+        "The keys are no constants while Dynamo traces: tensors, numbers read from them, what came out of a"
+        " break, or numbers made of a size, which torch takes for any after its second value (one size, as"
+        " with drop_last=True, or dynamic=False keeps these constant). Stack tensors and use torch.argsort or"
+        " torch.topk; order Python objects in the caller.",
     ),
     _Row(
         ("BS127",),

@@ -277,3 +277,152 @@ def test_what_fails_compiled_in_a_library_is_left_eager_there(warm: WarmScans, t
     )
     after = warm.scan(tmp_path, script.replace("# {}", change))
     assert [one.code for one in after.findings] == ["BS108"]
+
+
+def test_a_module_that_a_number_picks_is_a_version_each(warm: WarmScans, tmp_path: Path) -> None:
+    report = warm.scan(
+        tmp_path,
+        """
+        import torch
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.tables = torch.nn.ModuleList(torch.nn.Embedding(20, 8) for _ in range(4))
+                self.heads = torch.nn.ModuleList(torch.nn.Linear(8, 20) for _ in range(3))
+            def forward(self, k, ids):
+                parts = [table(ids[:, :, i]).unsqueeze(-1) for i, table in enumerate(self.tables)]
+                parts = torch.cat(parts, dim=-1)
+                parts = parts[:, :, :, : k + 1].sum(dim=-1)
+                return self.heads[k - 1](parts)
+        model = torch.compile(Net())
+        for step in range(4):
+            model(1 + step % 3, torch.randint(0, 20, (4, 16, 4)))
+        """,
+    )
+    [finding] = coded(report, "BS207")
+    assert "k picks one of self.heads (line 12), and a version for each is normal" in str(finding.advice)
+
+
+FLAG = """
+import torch
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = torch.nn.Linear(4, 4)
+    def forward(self, x, given=None):
+        y = self.lin(x)
+        return (y, x) if given else (y,)
+"""
+
+
+def test_an_argument_that_the_project_passes_at_one_call_only_is_its_own(
+    warm: WarmScans, tmp_path: Path
+) -> None:
+    (tmp_path / "site-packages").mkdir()
+    (tmp_path / "site-packages" / "models.py").write_text(FLAG)
+    report = warm.scan(
+        tmp_path,
+        f"""{BEGIN}
+    model = torch.compile(models.Model())
+    model(torch.ones(3, 4), given=True)
+    for _ in range(2):
+        model(torch.ones(3, 4))
+        """,
+    )
+    [finding] = coded(report, "BS208")
+    assert str(finding.advice).startswith(
+        "Given is there at some calls and None at others".replace("Given", "given")
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "code"), [("torch.empty(0)", "BS206"), ("[torch.empty(0)]", "BS210")], ids=["rank", "type"]
+)
+def test_what_has_no_element_is_apart_whatever_its_form(
+    warm: WarmScans, tmp_path: Path, first: str, code: str
+) -> None:
+    report = warm.scan(
+        tmp_path,
+        f"""
+        import torch
+        @torch.compile
+        def step(x, mems):
+            given = mems if isinstance(mems, torch.Tensor) else mems[0]
+            return torch.cat([given, x]) if given.dim() == x.dim() else x * 2
+        mems = {first}
+        for _ in range(4):
+            y = step(torch.ones(4, 2), mems)[-4:]
+            mems = (y,) if isinstance(mems, (list, tuple)) else y
+        """,
+    )
+    [finding] = coded(report, code)
+    assert "has no element at one of the two calls" in str(finding.advice)
+    assert str(finding.advice).endswith("whatever their rank and type: leave it")
+
+
+def test_what_is_kept_for_a_call_has_no_neutral_value(warm: WarmScans, tmp_path: Path) -> None:
+    report = warm.scan(
+        tmp_path,
+        """
+        import torch
+        from collections import OrderedDict
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.lin = torch.nn.Linear(4, 4)
+            def forward(self, x, params=None):
+                if params is None:
+                    params = OrderedDict(self.named_parameters())
+                return torch.nn.functional.linear(x, params["lin.weight"], params["lin.bias"])
+        net = torch.compile(Net())
+        for _ in range(2):
+            net(torch.ones(3, 4))
+            net(torch.ones(3, 4), OrderedDict((n, p * 1) for n, p in net.named_parameters()))
+        """,
+    )
+    [finding] = coded(report, "BS210")
+    assert str(finding.advice).endswith("normal for an optional argument, made once")
+
+
+def test_keys_made_of_a_size_are_named(warm: WarmScans, tmp_path: Path) -> None:
+    script = """
+        import torch
+        @torch.compile
+        def step(x):
+            todo = sorted([[p, x.shape[0] // p] for p in (2, 3)], key=lambda one: one[1])
+            return x * todo[0][0]
+        for n in [12, 12, {}, 6]:
+            step(torch.ones(n))
+    """
+    [finding] = coded(warm.scan(tmp_path, script.format(6)), "BS123")
+    assert "numbers made of a size, which torch takes for any after its second value" in str(finding.advice)
+    after = warm.scan(tmp_path, script.format(6).replace("@torch.compile", "@torch.compile(dynamic=False)"))
+    assert coded(after, "BS123") == []
+
+
+def test_a_loop_that_is_not_compiled_breaks_nothing(warm: WarmScans, tmp_path: Path) -> None:
+    report = warm.scan(
+        tmp_path,
+        """
+        import torch
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.rnn = torch.nn.LSTM(8, 8)
+                self.out = torch.nn.Linear(8, 4)
+            def forward(self, x):
+                return self.out(self.rnn(x)[0])
+        net = Net()
+        model = torch.compile(net)
+        opt = torch.optim.SGD(net.parameters(), 0.01)
+        def train():
+            for _ in range(3):
+                loss = model(torch.ones(5, 2, 8)).sum()
+                loss.backward()
+                opt.step()
+        train()
+        """,
+    )
+    [finding] = coded(report, "BS302")
+    assert "break" not in str(finding.advice)
+    assert str(finding.advice).endswith("(functions of one's own that it calls are compiled apart).")
