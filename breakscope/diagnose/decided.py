@@ -121,11 +121,13 @@ class Decided:
             that each value is another graph.
         is_any: whether the code serves any value: it was symbolic, and no line made a constant of it.
         asked: what the graph's code asked of it.
+        is_quotient: whether it is a whole quotient of it of which the number is needed, as of ``n // 16``.
     """
 
     lines: tuple[tuple[str, int, str], ...] = ()
     is_any: bool = False
     asked: tuple[Question, ...] = ()
+    is_quotient: bool = False
 
 
 def decided(
@@ -148,7 +150,7 @@ def decided(
         before = float(guard.expected)
     lines: dict[tuple[str, int, str], None] = {}
     asked: dict[Question, None] = {}
-    symbolic = False
+    symbolic, quotients = False, list[bool]()
     compiles = list(dict.fromkeys(compiles))
     each = _made_constant_each_time(events, compiles, about, function)
     for compiled in compiles:
@@ -161,13 +163,15 @@ def decided(
         ]
         symbols = {one["symbol"] for one in own if one["t"] == "symbolic"} or _shared(told, own, guard)
         fixed += [one for one in told if _needs_what_is_made(one, symbols, came, least)]
+        quotients += map(_is_quotient, fixed)
         symbolic |= bool(own or symbols) and not any(one["t"] == "constant" for one in own)
         lines |= dict.fromkeys(
             (*place, _function(one["stack"])) for one in fixed if (place := _line(one["stack"])) is not None
         )
         asked |= dict.fromkeys(_asked(told, symbols, function, came, before, least))
         before = None  # of the first compile alone
-    return Decided(tuple(lines), symbolic and not lines, tuple(asked))
+    is_quotient = bool(quotients) and all(quotients)
+    return Decided(tuple(lines), symbolic and not lines, tuple(asked), is_quotient)
 
 
 def _shared(told: Sequence[Event], own: Sequence[Event], guard: Guard) -> set[str]:
@@ -180,7 +184,7 @@ def _shared(told: Sequence[Event], own: Sequence[Event], guard: Guard) -> set[st
 
 
 def _needs_what_is_made(one: Event, symbols: set[str], came: Sequence[float], least: int) -> bool:
-    """Whether the number of what is made of a size is needed, which no other size makes: ``int(n / 16)``."""
+    """Whether the number of what is made of a size is needed, as of ``int(n / 16)`` or ``n // 16``."""
     if one["t"] != "asked" or not one.get("wanted"):
         return False
     asked, names = _spoken(one["expression"]), _names_in(one["expression"])
@@ -188,7 +192,17 @@ def _needs_what_is_made(one: Event, symbols: set[str], came: Sequence[float], le
         return False
     (name,) = names
     values = {*came, *_like(came, least)}
-    return sum(_answer(asked, {name: value}) is True for value in values) == 1
+    holds = [value for value in values if _answer(asked, {name: value}) is True]
+    return len(holds) == 1 or (_is_quotient(one) and not {*came} <= {*holds})
+
+
+def _is_quotient(one: Event) -> bool:
+    """Whether a whole quotient is asked for, which several sizes have."""
+    asked = _spoken(one["expression"]) if one["t"] == "asked" else None
+    return asked is not None and _QUOTIENT.match(ast.unparse(asked)) is not None
+
+
+_QUOTIENT = re.compile(r"\w+ // \d+ == \d+$")
 
 
 def _made_constant_each_time(

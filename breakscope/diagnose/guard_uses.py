@@ -72,6 +72,7 @@ class Taken:
         picks: the items that it reads of a list that it does nothing else with but ask how many it holds.
         turns: another attribute that a loop in a function at work is unrolled over, and the line; else None.
         is_any: whether torch made a graph that serves any value of it; is_one: whether it needed a number.
+        is_quotient: whether that is a whole quotient of it.
         parts: what the code asks, to which the first two values that came have different answers.
         closed: the function around the compiled one whose variable it is, as a decorator's; empty if none.
     """
@@ -96,6 +97,7 @@ class Taken:
     turns: tuple[str, int] | None = None
     is_any: bool = False
     is_one: bool = False
+    is_quotient: bool = False
     parts: str = ""
     closed: str = ""
 
@@ -130,7 +132,7 @@ class Taken:
             for at, line, called in said.lines
             if (named(at), line) not in told
         ]
-        return replace(self, ends=(*ends, *self.ends), is_one=bool(said.lines))
+        return replace(self, ends=(*ends, *self.ends), is_one=bool(said.lines), is_quotient=said.is_quotient)
 
     @property
     def is_range(self) -> bool:

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TypeGuard
 
 from breakscope.diagnose.becomes import Kind
+from breakscope.diagnose.decided import VERY_ONE
 from breakscope.diagnose.guard_advice import TENSORS, remedy
 from breakscope.diagnose.guard_paths import of_strides
 from breakscope.diagnose.guard_uses import Taken
@@ -520,6 +521,13 @@ def _of_condition(guard: Guard, origin: Origin, does: Taken) -> str:
             " as large as something of a fixed size that it meets, a buffer or a parameter: a graph for that"
             " and one for all others is normal, made once"
         )
+    if "/" in (guard.expected or "") and VERY_ONE.match(guard.expected or "") and not does.needed(_BRANCHES):
+        made = str(guard.expected).rpartition(" == ")[0]
+        return (
+            f"the code makes a Python number of {made}, where size is dimension {size.dimension} of"
+            f" {size.argument}{_whole(origin)}: each number is a version, whatever dynamic= says: pad to few"
+            " sizes, or keep them such that it is the same"
+        )
     return _equal_sizes(guard) or (
         f"the code holds only where {guard.expected}: dimension {size.dimension} of"
         f" {size.argument}{_whole(origin)} came with {_seen(guard) or size.new}. Keep to it, or take away"
@@ -546,8 +554,9 @@ def _of_fixed(guard: Guard, origin: Origin, does: Taken) -> str | None:
 
 def _one_each(what: str, guard: Guard, does: Taken, pad: str = "pad to one size") -> str:
     keep = f"keep whole numbers, with {whole}; else " if (whole := _whole_numbers(does)) else ""
+    each = "each whole quotient of the sizes" if does.is_quotient else "each size"
     return (
-        f"the code makes a Python number of {what} ({does.fixes}), so each size ({_seen(guard)} were seen) is"
+        f"the code makes a Python number of {what} ({does.fixes}), so {each} ({_seen(guard)} were seen) is"
         f" compiled, and dynamic=True does not help: {keep}{pad}, or {_elsewhere(does)}"
     )
 

@@ -426,3 +426,27 @@ def test_a_loop_that_is_not_compiled_breaks_nothing(warm: WarmScans, tmp_path: P
     [finding] = coded(report, "BS302")
     assert "break" not in str(finding.advice)
     assert str(finding.advice).endswith("(functions of one's own that it calls are compiled apart).")
+
+
+def test_a_loop_over_a_quotient_is_what_compiles_each(warm: WarmScans, tmp_path: Path) -> None:
+    report = warm.scan(
+        tmp_path,
+        """
+        import torch
+        @torch.compile
+        def f(x):
+            n = x.shape[0] // 8
+            out = []
+            for i in range(n):
+                out.append(x[i * 8 : (i + 1) * 8] * i)
+            return torch.cat(out)
+        for n in [16, 24, 20, 12, 33, 34, 35]:
+            f(torch.ones(n))
+        """,
+    )
+    [finding] = coded(report, "BS201")
+    assert (
+        "(a loop (line 7)), so each whole quotient of the sizes (16, 24, 20… were seen) is compiled"
+        in str(finding.advice)
+    )
+    assert report.totals.recompiles == 4  # 33 to 35 have one quotient
