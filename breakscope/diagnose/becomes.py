@@ -1197,24 +1197,51 @@ def values_of(name: str, way: Sequence[ast.AST]) -> list[ast.expr]:
     scope: ast.AST | None = _function(way)
     if name.startswith("self."):
         scope = next((node for node in reversed(way) if isinstance(node, ast.ClassDef)), scope)
-    return [
-        value
-        for node in (walk(scope) if scope is not None else ())
-        if isinstance(node, ast.Assign | ast.AnnAssign) and (value := uses.given(node, name)) is not None
-    ]
+    return [] if scope is None else _assigned_in(scope).get(name, [])
+
+
+def _assigned_in(scope: ast.AST) -> dict[str, list[ast.expr]]:
+    """What a function or a class assigns to each name; read once."""
+    held: dict[str, list[ast.expr]] | None = getattr(scope, "assigned", None)
+    if held is None:
+        held = {}
+        for node in walk(scope):
+            if not isinstance(node, ast.Assign | ast.AnnAssign):
+                continue
+            for name in (*uses.targets(node), *_of_tuple(node)):
+                value = uses.given(node, name)
+                if value is not None:
+                    held.setdefault(name, []).append(value)
+        scope.assigned = held  # type: ignore[attr-defined]
+    return held
+
+
+def _of_tuple(node: ast.AST) -> list[str]:
+    """The attributes and items among the parts of a tuple that a statement sets."""
+    match node:
+        case ast.Assign([ast.Tuple(parts)], _):
+            return [ast.unparse(part) for part in parts if not isinstance(part, ast.Name)]
+    return []
 
 
 def _items(name: str, way: Sequence[ast.AST]) -> list[ast.expr]:
     """What loops take a name from, one by one: of a tensor that is a tensor."""
     function = _function(way)
-    found = []
-    for node in ast.walk(function) if function is not None else ():
-        match node:
-            case ast.For(ast.Name(turn), over) | ast.comprehension(ast.Name(turn), over):
-                found += [over] * (turn == name)
-            case ast.For(ast.Tuple([_, ast.Name(turn)]), ast.Call(ast.Name("enumerate"), [over])):
-                found += [over] * (turn == name)
-    return found
+    return [] if function is None else _gone_over_in(function).get(name, [])
+
+
+def _gone_over_in(function: ast.AST) -> dict[str, list[ast.expr]]:
+    held: dict[str, list[ast.expr]] | None = getattr(function, "gone_over", None)
+    if held is None:
+        held = {}
+        for node in ast.walk(function):
+            match node:
+                case ast.For(ast.Name(turn), over) | ast.comprehension(ast.Name(turn), over):
+                    held.setdefault(turn, []).append(over)
+                case ast.For(ast.Tuple([_, ast.Name(turn)]), ast.Call(ast.Name("enumerate"), [over])):
+                    held.setdefault(turn, []).append(over)
+        function.gone_over = held  # type: ignore[attr-defined]
+    return held
 
 
 def _is_made(name: str, way: Sequence[ast.AST]) -> bool:
@@ -1287,7 +1314,8 @@ def is_tensor(node: ast.AST | None, way: Sequence[ast.AST], asked: set[str] | No
 
 def _is_listed(name: str, way: Sequence[ast.AST]) -> bool:
     """Whether a tensor's name goes on as the list of its numbers: ``size = size.tolist()``."""
-    return any(ast.unparse(value) == f"{name}.tolist()" for value in values_of(name, way))
+    calls = (value for value in values_of(name, way) if isinstance(value, ast.Call))
+    return any(uses.called(one) == "tolist" and ast.unparse(one) == f"{name}.tolist()" for one in calls)
 
 
 def _reads_as_tensor(node: ast.AST | None, way: Sequence[ast.AST], asked: set[str]) -> bool:
