@@ -578,3 +578,26 @@ def test_auto_leaves_a_call_to_who_reads_it_in_another_way(scan: Scan) -> None:
     )
     assert scanned.exit_code == 0, scanned.stderr
     assert by(scanned.report)["Net"] == "breakscope"
+
+
+def test_a_layer_of_torchs_own_breaks_at_the_call_of_it(scan: Callable[..., Scanned]) -> None:
+    scanned = scan("""
+        import torch
+        class Enc(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.lstm = torch.nn.LSTM(8, 4)
+            def inference(self, x):
+                outputs, _ = self.lstm(
+                    x
+                )
+
+                return outputs
+        net = Enc()
+        for _ in range(2):
+            net.inference(torch.ones(3, 1, 8))
+    """)
+    [site] = [one for one in scanned.report.findings if one.kind == "skip"]
+    place = site.location
+    assert (place.source or "").strip() == "outputs, _ = self.lstm("
+    assert (place.line, place.column, place.end_line, place.end_column) == (8, 22, 10, 10)
