@@ -251,6 +251,8 @@ def _asked(
         used = _names_in(one["expression"]) if tree is not None else frozenset()
         if tree is None or not used & symbols or _always(one["expression"], any_size):
             continue
+        if any("._base" in names.get(name, "") for name in used):
+            continue  # what a view is of is as large whatever comes: nobody asks, and no graph is another one
         file, line = _line(one["stack"]) or ("", 0)
         text = _NAME.sub(lambda name: names.get(name[0], name[0]), ast.unparse(tree))
         parts = _answer(tree, earlier) is False  # None where other sizes decide as well

@@ -222,9 +222,12 @@ def _with_others(made: Sequence[Finding], again: Sequence[_Again]) -> list[Findi
 
     def with_others(finding: Finding) -> Finding:
         told = re.search("dynamic|one graph more|[Tt]o save|always as", finding.advice or "")
+        exactly = known.get(finding.fingerprint, [])
+        if finding.code in _OF_STATE and exactly and all(exactly) and finding.caused_by is None:
+            return _with_exactly(finding, exactly)
         if finding.code not in _OF_SIZES_AND_NUMBERS or told is None:
             return finding
-        if (exactly := known.get(finding.fingerprint)) is not None:
+        if finding.fingerprint in known:
             return _with_exactly(finding, exactly)
         others = [
             one.guard.source
@@ -248,6 +251,9 @@ def _with_others(made: Sequence[Finding], again: Sequence[_Again]) -> list[Findi
         )
 
     return [with_others(finding) for finding in made]
+
+
+_OF_STATE = ("BS208", "BS209", "BS211")
 
 
 def _with_exactly(finding: Finding, too: Sequence[Sequence[str]]) -> Finding:

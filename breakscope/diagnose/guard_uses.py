@@ -406,7 +406,7 @@ def taken(
         recurs=any(_recurs(way[-1], guard.source or "") for way in ways[:1]),
         tensored=next(filter(None, (_tensored(way[-1], guard.source or "") for way in ways)), 0),
         picks=_picks(ways[0][-1], guard.source or "") if len({id(way[-1]) for way in ways}) == 1 else (),
-        turns=next(filter(None, (_turns_over(way[-1], guard.source or "") for way in ways)), None),
+        turns=next(filter(None, (_turns_over(way, guard.source or "") for way in ways)), None),
         closed=_closed(ways[0], guard.source or "") if ways else "",
     )
 
@@ -485,12 +485,24 @@ def _remakes(function: ast.AST, name: str) -> int:
     return 0
 
 
-def _turns_over(function: ast.AST, name: str) -> tuple[str, int] | None:
-    """The attribute that says how often a loop of a function runs, where that is not what is asked for."""
-    for loop in (node for node in ast.walk(function) if isinstance(node, ast.For)):
+def _turns_over(way: Sequence[ast.AST], name: str) -> tuple[str, int] | None:
+    """The attribute that says how often a loop of a function runs, where that is not what is asked for.
+
+    One that ``__init__`` alone sets changes only with the object.
+    """
+    owner = next((node for node in reversed(way) if isinstance(node, ast.ClassDef)), None)
+    methods = [node for node in getattr(owner, "body", ()) if isinstance(node, ast.FunctionDef)]
+    sets = [
+        (method.name, ast.unparse(node))
+        for method in methods
+        for node in ast.walk(method)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+    ]
+    for loop in (node for node in ast.walk(way[-1]) if isinstance(node, ast.For)):
         match loop.iter:
             case ast.Call(ast.Name("range"), [ast.Attribute(ast.Name("self")) as over]):
-                if ast.unparse(over) != name:
+                by = {method for method, text in sets if text == ast.unparse(over)}
+                if ast.unparse(over) != name and (by != {"__init__"} or name.startswith("self.")):
                     return ast.unparse(over), loop.lineno
     return None
 

@@ -75,6 +75,8 @@ class Origin:
         unrelated: arguments among ``values`` of which the guarded size is not made, as its source tells.
         made: of what the guarded size is made by its source; None where that does not tell.
         one_each: whether the recompiles came in modes of their own, one for training and one for evaluation.
+        named: the arguments that only one of the two calls passes by name, those of the later one first.
+        by_before: as ``by``, of the earlier call.
         empty: arguments that were tensors without an element in one of the two calls.
         alike: (name in the function, dimension) of arguments that changed as the first of ``sizes`` did.
         called: the file and the line of the function that is called, where torch's wrappers are left away.
@@ -98,6 +100,8 @@ class Origin:
     kept_static: bool = False
     opaque: tuple[str, ...] = ()
     empty: tuple[str, ...] = ()
+    named: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    by_before: str | None = None
     other: str = ""
     equal: tuple[str, ...] = ()
     rivals: tuple[Size, ...] = ()
@@ -173,7 +177,8 @@ def origin(
         sizes = left if explains else sizes
     sizes.sort(key=lambda size: _likeness(size, guard), reverse=True)
     where, by, caller = _line_of_project(second, places)
-    before_it, _, caller_before = _line_of_project(first, places)
+    before_it, by_before, caller_before = _line_of_project(first, places)
+    by_name = first["kwargs"], second["kwargs"]
     return Origin(
         direct=guarded is not None,
         same_call=first["call"] == second["call"] and first.get("step") == second.get("step"),
@@ -208,6 +213,11 @@ def origin(
             if kind == "tensor" == before.get(path, ("", None))[0]
             and (0 in held["shape"]) != (0 in before[path][1]["shape"])
         ),
+        named=(
+            tuple(name for name in by_name[1] if name not in by_name[0]),
+            tuple(name for name in by_name[0] if name not in by_name[1]),
+        ),
+        by_before=by_before,
         opaque=tuple(
             dict.fromkeys(names.of(path)[0] for path, (kind, _) in after.items() if kind == "object")
         ),

@@ -649,7 +649,7 @@ def _marked(guard: Guard, origin: Origin, does: Taken) -> str:
         how = "pass dynamic=True to torch.compile"
     else:
         how = f"{_naming(names)}call {listed(marks)} before the call at {origin.where}"
-        how += f" (and so before that at {origin.earlier}, which was compiled first)" * bool(origin.earlier)
+        how += f" (and so before that at {origin.earlier}, which was compiled before)" * bool(origin.earlier)
     asks = does.needed(_ASKS)
     sides = f"; {asks} asks for the size, and each side is compiled apart" if asks else ""
     if cut := does.needed(("slice",)):
@@ -1516,7 +1516,12 @@ def _function(guard: Guard, does: Taken) -> str:
 
 
 def _object(guard: Guard, origin: Origin | None, does: Taken) -> str:
-    text = _unrolled(guard, does) or _filled(guard, does) or _of_kind(guard) or _of_plain_kinds(guard, does)
+    text = (
+        _unrolled(guard, does)
+        or _filled(guard, origin, does)
+        or _of_kind(guard)
+        or _of_plain_kinds(guard, does)
+    )
     text = text or remedy(guard)
     if guard.cause == "container" and (held := _HELD.search(guard.expression)):
         return (
@@ -1612,7 +1617,18 @@ def _unrolled(guard: Guard, does: Taken) -> str | None:
     )
 
 
-def _filled(guard: Guard, does: Taken) -> str | None:
+def _only_named(guard: Guard, origin: Origin | None) -> str:
+    """``; the later one alone has cache and use_cache``: of the call itself, where the guard has not all."""
+    if origin is None or origin.within or not any(origin.named):
+        return ""
+    if sum(map(len, origin.named)) == 1 and f"'{max(origin.named)[0]}'" in _seen(guard):
+        return ""
+    calls = zip(("the later one alone", "the earlier one alone"), origin.named, strict=True)
+    said = [f"{which} has {listed(list(names[:_SEVERAL]))}" for which, names in calls if names]
+    return f"; {', '.join(said)}"
+
+
+def _filled(guard: Guard, origin: Origin | None, does: Taken) -> str | None:
     """What to do where a container is full from its second call on, or holds the arguments themselves."""
     if guard.cause == "container" and "dict.keys(self.state)" in (guard.source or ""):
         return (
@@ -1621,10 +1637,17 @@ def _filled(guard: Guard, does: Taken) -> str | None:
         )
     by_name = guard.source == "kwargs" or does.is_named
     if guard.cause == "container" and (by_name or does.is_varied):
-        return (
+        of_library = origin is not None and "generate" in (origin.by, origin.by_before)
+        more = _only_named(guard, origin) * by_name
+        normal = (
             f"calls pass other arguments by {'name' if by_name else 'place'} ({_seen(guard)} in"
-            f" {guard.source}): a version for each way to call it is normal, made once. To save one, call it"
-            " with the same ones each time, and with the same values where they are no tensors"
+            f" {guard.source}{more}): a version for each way to call it is normal, made once"
+        )
+        if of_library:
+            return f"{normal}; generate() makes one of these calls, and what it passes is its own"
+        return (
+            f"{normal}. To save one, call it with the same ones each time, and with the same values where"
+            " they are no tensors"
         )
     is_own = (
         guard.cause == "container"

@@ -312,7 +312,10 @@ def _closest(item: Recompile, read: Sequence[tuple[GuardFailure, Guard]]) -> lis
         # What is asked of sizes fails with them, and layers are called alike.
         plain = {one.source for one in failed if one.at is None}
         others = {source for source in plain if not (sizes and ".size()" in source)}
-        lacks[version] = max(1, len(sizes) + len({_ITEM_NUMBER.sub("[]", source) for source in others}))
+        # Below a dict of other keys nothing was asked: more may fail there.
+        unasked = any(_OF_CONTENTS.match(one.text) for one in failed)
+        number = len(sizes) + len({_ITEM_NUMBER.sub("[]", source) for source in others})
+        lacks[version] = max(1, number) + unasked
         sources[version] = {one.source for one in failed}
     if any(failure.compile_id not in lacks for failure, _ in read):
         return list(read)
@@ -337,6 +340,7 @@ def _closest(item: Recompile, read: Sequence[tuple[GuardFailure, Guard]]) -> lis
     )
 
 
+_OF_CONTENTS = re.compile(r"(not )?___dict_contains\(|len\(")
 _ITEM_NUMBER = re.compile(r"\[\d+\]")
 # What has a few values, none of which torch takes for any; a number that an object keeps is none of them.
 _STATES = ("type", "constant_value", "container", "identity", "global_state")

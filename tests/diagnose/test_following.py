@@ -1756,7 +1756,7 @@ TWO_PLACES = """
 def test_a_size_is_to_be_marked_where_the_first_call_is_as_well(scan: Scan) -> None:
     (size,) = coded(scan(TWO_PLACES), "BS201")
     assert "maybe_mark_dynamic(b, 0) before the call at script.py:7" in str(size.advice)
-    assert "(and so before that at script.py:6, which was compiled first)" in str(size.advice)
+    assert "(and so before that at script.py:6, which was compiled before)" in str(size.advice)
     mark = "torch._dynamo.maybe_mark_dynamic({0}, 0); f({0})"
     assert not scan(TWO_PLACES.replace("f(a)", mark.format("a")).replace("f(b)", mark.format("b"))).findings
 

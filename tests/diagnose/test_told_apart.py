@@ -450,3 +450,89 @@ def test_a_loop_over_a_quotient_is_what_compiles_each(warm: WarmScans, tmp_path:
         in str(finding.advice)
     )
     assert report.totals.recompiles == 4  # 33 to 35 have one quotient
+
+
+KEYWORDS = """
+    import torch
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lin = torch.nn.Linear(8, 8)
+        def forward(self, **kwargs):
+            y = self.lin(kwargs["x"])
+            if kwargs.pop("use_cache", False):
+                y = y + 1
+            return {"y": y} if kwargs.pop("return_dict", True) else (y,)
+        def generate(self, x):
+            for _ in range(3):
+                x = self(x=x, return_dict=True)["y"][:, -1:]
+            return x
+    net = Net().eval()
+    model = torch.compile(net)
+    with torch.no_grad():
+"""
+
+
+def test_the_arguments_that_one_call_alone_passes_are_named(warm: WarmScans, tmp_path: Path) -> None:
+    calls = "        model(x=torch.ones(2, 5, 8))\n        model(x=torch.ones(2, 5, 8), return_dict=True, use_cache=True)\n"
+    [finding] = coded(warm.scan(tmp_path, KEYWORDS + calls), "BS211")
+    assert "; the later one alone has return_dict and use_cache)" in str(finding.advice)
+
+
+def test_below_a_dict_of_other_keys_more_may_differ(warm: WarmScans, tmp_path: Path) -> None:
+    """The second recompile has the keys of the version before it, and lacks its size."""
+    calls = "        net.compile()\n        net(x=torch.ones(2, 12, 8))\n        net.generate(torch.ones(2, 5, 8))\n"
+    report = warm.scan(tmp_path, KEYWORDS + calls)
+    [finding] = coded(report, "BS211")
+    assert finding.counts.occurrences == 1
+    others = [one.code for one in report.findings if one.kind == "recompile" and one is not finding]
+    assert others
+    assert set(others) <= {"BS201", "BS214"}
+
+
+def test_what_a_view_is_of_is_no_branch(warm: WarmScans, tmp_path: Path) -> None:
+    report = warm.scan(
+        tmp_path,
+        """
+        import torch
+        @torch.compile
+        def f(x, mask):
+            y = x * 2
+            if mask is not None:
+                mask = mask.unsqueeze(1)
+            return y.sum() + mask.float().sum()
+        for n in (5, 8, 6, 9):
+            mask = (torch.ones(1, n) != 1).unsqueeze(-2)
+            f(torch.ones(1, 8), mask), f(torch.ones(3, 8), mask)
+        """,
+    )
+    assert coded(report, "BS201")
+    for one in report.findings:
+        assert "a branch" not in str(one.advice)
+        assert "_base" not in f"{one.advice} {one.expected}"
+
+
+def test_a_state_that_hides_a_size_says_so(warm: WarmScans, tmp_path: Path) -> None:
+    report = warm.scan(
+        tmp_path,
+        """
+        import torch
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.lin = torch.nn.Linear(8, 3)
+                self.kind = None
+            def forward(self, x):
+                y = self.lin(x).mean(1)
+                if self.kind is None:
+                    self.kind = "single"
+                return y.sum() if self.kind == "single" else y
+        net = torch.compile(Net())
+        for n in (16, 20, 24):
+            net(torch.ones(4, n, 8))
+        """,
+    )
+    [finding] = coded(report, "BS209")
+    assert str(finding.advice).endswith(
+        "But dimension 1 of x changed at the same call, so that one is compiled all the same"
+    )
