@@ -1067,32 +1067,43 @@ def _with_breaks(
 ) -> list[Finding]:
     """The findings; of a recompile in a function that only breaks make one of its own it is told."""
     of_sites = {site.fingerprint for site in sites}
-    apart = {one.finding.fingerprint: breaks for one in again if (breaks := _apart(one, sites, places))}
+    apart = {one.finding.fingerprint: found for one in again if (found := _apart(one, sites, places))}
 
     def with_breaks(finding: Finding) -> Finding:
-        breaks, what = apart.get(finding.fingerprint), finding.location.function
-        if breaks is None or _IS_PART in (finding.advice or "") or finding.caused_by in of_sites:
+        found = apart.get(finding.fingerprint)
+        if found is None or _IS_PART in (finding.advice or "") or finding.caused_by in of_sites:
             return finding
+        what, part, breaks = found
         expected = f"{finding.expected}; {what} has none of its own without {breaks}"
-        part = f"Without {breaks} {what} {_IS_PART}, and has no recompile of its own"
+        part = f"Without {breaks} {what} {part}, and has no recompile of its own"
         advice = f"{str(finding.advice).rstrip('.')}. {part}"
         return replace(finding, advice=advice, expected=finding.expected and expected)
 
     return [with_breaks(finding) for finding in now]
 
 
-def _apart(one: _Again, sites: Sequence[Finding], places: Places) -> str | None:
-    """The breaks on the way to a function because of which it is compiled by itself; None where none are."""
+def _apart(one: _Again, sites: Sequence[Finding], places: Places) -> tuple[str, str, str] | None:
+    """What breaks make a compile of its own, of what it is a part else, and the breaks; None of others."""
     seen = one.origin
     within = calling(seen.within, one.cause.frame) if seen is not None else []
-    if seen is None or seen.generates or not within:
+    if seen is None or seen.generates:
         return None
     chosen = [site for site in sites if site.code not in _CHOSEN]
+    guard, what = one.finding.guard, one.finding.location.function or ""
+    if not within and guard is not None and guard.resumed:
+        frame = one.cause.frame
+        behind = next((site for site in chosen if _breaks_at(site, frame.file, frame.line)), None)
+        if behind is None or behind.location.owner != "project":
+            return None
+        at = places.short(behind.location.file, behind.location.line)
+        return f"the rest of {what}", "is part of one graph with what is before it", f"the break at {at}"
+    if not within:
+        return None
     site = _around(within, chosen, places)
     if site is None or site.location.owner != "project":
         return None  # what breaks in a library is seldom the user's to repair
     at = places.short(site.location.file, site.location.line)
-    return f"the break at {at}{_too(site, one, chosen, places, behind=False)}"
+    return what, _IS_PART, f"the break at {at}{_too(site, one, chosen, places, behind=False)}"
 
 
 _IS_PART = "is compiled as part of what calls it"

@@ -356,7 +356,8 @@ def _global_state(_guard: Guard, name: str) -> str:
     return "set the global state of torch once, before the first compiled call"
 
 
-_VIEW = "Call .clone() on the argument that is a view at some calls only"
+SOME_VIEW = "the argument that is a view at some calls only"
+_VIEW = f"Call .clone() on {SOME_VIEW}"
 _HANDED_VIEW = (
     "A graph break in front of this part hands it on: repair that break, or call .clone() before it on what"
     " is a view at some calls only"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import PurePath
@@ -13,14 +13,20 @@ from breakscope import catalog
 from breakscope.diagnose import expected, guards, uses
 from breakscope.diagnose.collect import Collected, FrameRef, Recompile
 from breakscope.diagnose.decided import Decided, decided, named
-from breakscope.diagnose.guard_advice import TENSORS
+from breakscope.diagnose.guard_advice import SOME_VIEW, TENSORS
 from breakscope.diagnose.guard_paths import WRAPPER, of_parameter, of_strides, placeless
 from breakscope.diagnose.guard_uses import Taken, taken
 from breakscope.diagnose.guards import GuardFailure
 from breakscope.diagnose.library_advice import package_of
 from breakscope.diagnose.origins import Origin, decides, is_wrapper, lines_of, mode_of, origin, where_defined
 from breakscope.diagnose.places import Places
-from breakscope.diagnose.recompile_advice import SPECIAL_SIZES, advice, asks_for_several, of_kept_state
+from breakscope.diagnose.recompile_advice import (
+    SPECIAL_SIZES,
+    advice,
+    asks_for_several,
+    listed,
+    of_kept_state,
+)
 from breakscope.diagnose.records import RawFrame
 from breakscope.report.model import Counts, Finding, Guard, Location
 from breakscope.report.owners import is_installed
@@ -39,6 +45,7 @@ class Cause:
         eager: (file, name) of the functions that Dynamo gave up in this run.
         decided: what torch decided in its compiles about the guarded value; decides: about any other's.
         too: of each of ``recompiles`` what else failed in the version of its cause; None if not all is known.
+        views: what was a view of another tensor in the version of its cause, and is none now.
         origin: what differed in the outermost calls at the first one.
     """
 
@@ -54,6 +61,7 @@ class Cause:
     decides: Callable[[Guard], Decided] = lambda _: Decided()
     decided: Decided = field(default_factory=Decided)
     origin: Origin | None = None
+    views: dict[str, None] = field(default_factory=dict)
 
 
 def _set_anew(frame: FrameRef, guard: Guard, places: Places) -> int:
@@ -110,6 +118,7 @@ def causes(found: Collected, places: Places) -> tuple[list[Cause], list[Recompil
             cause.recompiles.append(item)
             cause.guards.append(tuple(one for _, one in failed))
             cause.too.append(_failed_too(item, failure, guard, name))
+            cause.views |= dict.fromkeys(_views(item, failure, name))
     joined = _joined(grouped)
     for cause in joined:
         compiles = [one.compile_id for one in cause.recompiles]
@@ -361,6 +370,8 @@ def _failed_too(
     }
     found: dict[str, None] = {}
     for source, at, before, now, text in failed:
+        if source.endswith("._base"):
+            continue  # what is no view this time: _views tells of it
         if (absent := _HAS.match(text)) is not None:
             name, _ = named(f"{source}.{absent[1]}", function)
             found[str(name)] = None
@@ -372,6 +383,13 @@ def _failed_too(
             if name is not None and (name, at) != _place(guard) and (at is not None or name != guard.source):
                 found[name if at is None else f"dimension {at} of {name}"] = None
     return tuple(found)
+
+
+def _views(item: Recompile, failure: GuardFailure, function: str) -> Iterator[str]:
+    for one in item.failed.get(failure.compile_id or "", ()):
+        of, base, _ = one.source.rpartition("._base")
+        if base and (name := named(of, function)[0]) is not None:
+            yield name
 
 
 def _place(guard: Guard) -> tuple[str | None, int | None]:
@@ -522,6 +540,8 @@ def _advice(cause: Cause, does: Taken) -> str:
     if does.recurs and cause.guard.cause in _OF_STRUCTURE:
         said = _STRUCTURE.format(re.split(r"[.\[]", cause.guard.source or "")[0])
     said = said or advice(cause.guard, seen, times, does, side=_side(cause))
+    if cause.views:
+        said = said.replace(SOME_VIEW, f"{listed([*cause.views])}, a view at some calls only")
     if is_wrapper(cause.frame.file):
         if seen is not None and seen.other != seen.entry:
             said = _WRAPPED.format(f"{seen.other} and {seen.entry}")

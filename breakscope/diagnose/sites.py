@@ -283,7 +283,7 @@ def _told(
         settings = " and ".join(filter(None, (unset, settings))) or None
         called = loss_call(stack)
         loss = "" if called is None else called[1]
-        of_model = "" if called is None else called[0].function.rpartition(".")[0]
+        of_model = "" if called is None else called[0].function.rpartition(".")[0] or "the model"
         theirs = Theirs(
             file,
             (whose.function if standard and whose is not None else _qualified(location, places)) or "",

@@ -536,3 +536,43 @@ def test_a_state_that_hides_a_size_says_so(warm: WarmScans, tmp_path: Path) -> N
     assert str(finding.advice).endswith(
         "But dimension 1 of x changed at the same call, so that one is compiled all the same"
     )
+
+
+def test_what_goes_on_behind_a_break_has_recompiles_for_it(warm: WarmScans, tmp_path: Path) -> None:
+    script = """
+        import torch
+        @torch.compile
+        def f(x):
+            y = x * 2
+            print(end="")
+            return y.sum() + x.mean()
+        for n in (5, 8, 6, 9):
+            f(torch.ones(n, 8))
+    """
+    report = warm.scan(tmp_path, script)
+    told = [str(one.expected) for one in coded(report, "BS201")]
+    rest = "the rest of f has none of its own without the break at script.py:6"
+    assert [rest in text for text in told].count(True) == len(told) - 1
+    after = warm.scan(tmp_path, script.replace('print(end="")', "pass"))
+    assert len(after.findings) == 1
+
+
+def test_what_is_a_view_at_some_calls_is_named(warm: WarmScans, tmp_path: Path) -> None:
+    script = """
+        import torch
+        @torch.compile
+        def f(x, state):
+            h = torch.cat([x, state], 1).tanh()
+            return h[:, :8]
+        with torch.no_grad():
+            for n in (3, 4, 5):
+                rows = torch.randn(5, n, 4)
+                state = torch.zeros(n, 8)
+                for i in range(3):
+                    state = f(rows[i], state.clone())
+                f({}, state.clone())
+    """
+    [finding] = coded(warm.scan(tmp_path, script.format("torch.zeros(n, 4)")), "BS299")
+    assert "Call .clone() on x, a view at some calls only" in str(finding.advice)
+    after = warm.scan(tmp_path, script.format("torch.zeros(n, 4)").replace("rows[i]", "rows[i].clone()"))
+    assert coded(after, "BS299") == []

@@ -22,6 +22,7 @@ _CHECKED = re.compile(
 )
 _OF_PARAMETER = re.compile(r"check_tensor\(.*, Parameter, DispatchKeySet\(")
 _LONG, _TEXTS = 400, 16  # characters of a guard that are kept, and how many guards of a version
+_BASE = re.compile(r"L\['\w+'\][\w\[\]'.]*?\._base\b")
 _ABSENT = (AttributeError, LookupError, TypeError)
 
 
@@ -77,9 +78,17 @@ def _failed(root: Any, scope: dict[str, Any], ends: float) -> Iterator[Failed]:
         yield from _below(child, scope, ends)
     for leaf in root.get_epilogue_lambda_guards():
         for part in leaf.verbose_code_parts():
-            with contextlib.suppress(*_ABSENT):  # of what is not there its own guard has failed
+            try:
                 if eval(_code(part), scope) is False:  # noqa: S307 -- Dynamo's own expression
                     yield Failed(part.partition("  # ")[0].strip())
+            except _ABSENT:  # of what is not there its own guard has failed, but for what is no view now
+                yield from (Failed(one) for one in dict.fromkeys(_BASE.findall(part)) if _is_none(one, scope))
+
+
+def _is_none(source: str, scope: dict[str, Any]) -> bool:
+    with contextlib.suppress(*_ABSENT):
+        return eval(_read(source), scope) is None  # noqa: S307 -- Dynamo's own expression
+    return False
 
 
 def _below(manager: Any, scope: dict[str, Any], ends: float) -> Iterator[Failed]:
