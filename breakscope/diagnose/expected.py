@@ -53,13 +53,22 @@ class Version:
     is_one: bool
 
 
-def reasons(found: Collected, causes: Sequence[Cause], constant: Sequence[bool]) -> list[str | None]:
+def reasons(
+    found: Collected, causes: Sequence[Cause], constant: Sequence[bool], chosen: Sequence[bool]
+) -> list[str | None]:
     """For each cause why it is expected; None for one that repeats, grows, or is none of the known kinds.
 
     Args:
-        constant: of each, whether its code needs a plain number of it.
+        constant: of each, whether its code needs a plain number of it; chosen: whether it branches on it.
     """
-    real = {index for index, cause in enumerate(causes) if cause.refused or not cause.recompiles}
+    real = {
+        index
+        for index, cause in enumerate(causes)
+        if cause.refused
+        or not cause.recompiles
+        # A text that names things has as many values as there are things.
+        or (_axis(cause.guard) == "few" and len(cause.recompiles) > 1 and not chosen[index])
+    }
     for versions in _by_code(found, causes):
         real |= _real(found, versions)
     return [

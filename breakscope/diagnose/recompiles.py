@@ -410,7 +410,8 @@ def findings(found: Collected, causes_found: list[Cause], places: Places) -> lis
         cause.guard.cause == "size" and (one.is_one or one.is_range)
         for cause, one in zip(causes_found, does, strict=True)
     ]
-    why = expected.reasons(found, causes_found, constant)
+    chosen = [bool(one.needed(("test",))) for one in does]
+    why = expected.reasons(found, causes_found, constant, chosen)
     return [
         _finding(found, cause, places, use, reason)
         for cause, use, reason in zip(causes_found, does, why, strict=True)

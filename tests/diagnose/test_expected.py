@@ -59,7 +59,7 @@ HALF = "torch.ones(4 if n % 2 else 3)"
         ("f(torch.ones(3), None if n < 13 else torch.ones(3))", "", {"BS210": [False]}),
         ("f(torch.ones(3), n % 2 == 0)", "", {"BS208": [True]}),
         ("f(torch.ones(3), 'ab'[n % 2])", "", {"BS208": [True]}),
-        ("f(torch.ones(3), 'abc'[n % 3])", "", {"BS208": [True]}),
+        ("f(torch.ones(3), 'abc'[n % 3])", "", {"BS208": [False]}),
         ("f(torch.ones(3), 'abcdefg'[n % 7])", "", {"BS208": [False]}),
         ("f(torch.ones(3, dtype=torch.float64 if n % 2 else None))", "", {"BS203": [False]}),
         ("torch.set_num_threads(1 + n % 2); f(torch.ones(3))", "", {"BS212": [False]}),
