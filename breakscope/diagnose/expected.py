@@ -207,9 +207,6 @@ def _flag(guard: Guard) -> Axis | None:
 # ---- in words ----
 
 
-_TWO = 2
-
-
 def _why(cause: Cause, *, constant: bool) -> str:
     guard = cause.guard
     times = len(cause.recompiles)
@@ -243,7 +240,7 @@ def _why(cause: Cause, *, constant: bool) -> str:
 def _each(guard: Guard) -> str:
     if guard.cause == "stride":
         return f"another layout of {guard.source}"
-    if _axis(guard) == "few" and len(guard.values) > _TWO:
+    if _axis(guard) == "few" and guard.values[2:]:
         return f"one graph for each of the texts {', '.join(guard.values)}"
     return "one graph for each of the two"
 

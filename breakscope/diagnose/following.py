@@ -1073,10 +1073,10 @@ def _with_breaks(
         found = apart.get(finding.fingerprint)
         if found is None or _IS_PART in (finding.advice or "") or finding.caused_by in of_sites:
             return finding
-        what, part, breaks = found
+        what, else_part, breaks = found
         expected = f"{finding.expected}; {what} has none of its own without {breaks}"
-        part = f"Without {breaks} {what} {part}, and has no recompile of its own"
-        advice = f"{str(finding.advice).rstrip('.')}. {part}"
+        said = f"Without {breaks} {what} {else_part}, and has no recompile of its own"
+        advice = f"{str(finding.advice).rstrip('.')}. {said}"
         return replace(finding, advice=advice, expected=finding.expected and expected)
 
     return [with_breaks(finding) for finding in now]

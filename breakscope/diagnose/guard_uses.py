@@ -243,23 +243,18 @@ class Taken:
         """``self.nets (line 7)``: the list of Python's from which it picks; else empty."""
         for end in self.ends:
             match end.taker:
-                case ast.Subscript(of, chosen) if becomes.is_list(of, end.way):
-                    if not isinstance(chosen, ast.Tuple):  # which no list takes
-                        return f"{ast.unparse(of)} (line {end.taker.lineno})"
+                case ast.Subscript(_, ast.Tuple()):
+                    continue  # which no list takes
+                case ast.Subscript(value=of) if becomes.is_list(of, end.way):
+                    return f"{ast.unparse(of)} (line {end.taker.lineno})"
         return ""
 
     @property
     def picks_module(self) -> bool:
         """Whether that is a list of modules."""
-        return any(
-            _IS_OF_MODULES.search(ast.unparse(node.value)) is not None
-            and ast.unparse(node.targets[0]) == self.picked.partition(" ")[0]
-            for end in self.ends
-            for owner in end.way
-            if isinstance(owner, ast.ClassDef)
-            for node in ast.walk(owner)
-            if isinstance(node, ast.Assign)
-        )
+        name = self.picked.partition(" ")[0]
+        values = (value for end in self.ends for value in becomes.values_of(name, end.way))
+        return any(_IS_OF_MODULES.search(ast.unparse(value)) is not None for value in values)
 
     def needed(self, kinds: Sequence[Kind]) -> str:
         """The same of some kinds of needs; of what torch told also what was asked: ``line 13: n <= 40``."""

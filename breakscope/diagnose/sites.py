@@ -97,13 +97,13 @@ def _join_unpositioned(sites: dict[_Key, Site]) -> list[Site]:
 
 def findings(found: Collected, sites: Sequence[Site], places: Places) -> list[Finding]:
     """One finding for each site."""
-    of_function = Counter((site.frame.file, _holder(site.frame, places)) for site in sites)
+    of_function: dict[tuple[str, str], list[str]] = defaultdict(list)  # the codes of its sites
+    holders = [(site.frame.file, _holder(site.frame, places)) for site in sites]
+    for holder, site in zip(holders, sites, strict=True):
+        of_function[holder].append(site_code(site, places))
     of_call = Counter(key for site in sites if (key := _called_library(site, places)) is not None)
     losses = [_loss(site, places) for site in sites]
     of_loss = Counter(losses)
-    kinds: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for site in sites:
-        kinds[site.frame.file, _holder(site.frame, places)].add(site_code(site, places))
     # A line that one record passes through in compiled code is compiled, whatever another one begins with.
     passed = {
         (frame.file, frame.line)
@@ -116,15 +116,15 @@ def findings(found: Collected, sites: Sequence[Site], places: Places) -> list[Fi
             found,
             site,
             places,
-            of_function[site.frame.file, _holder(site.frame, places)],
+            len(of_function[holder]),
             _Around(
                 of_call[_called_library(site, places) or ("", "", 0)],
                 passed,
                 of_loss[loss],
-                len(kinds[site.frame.file, _holder(site.frame, places)]) == 1,
+                len(set(of_function[holder])) == 1,
             ),
         )
-        for site, loss in zip(sites, losses, strict=True)
+        for site, holder, loss in zip(sites, holders, losses, strict=True)
     ]
 
 
