@@ -108,6 +108,7 @@ class Site:
         later: what its test asks of Python's own behind the tensor: ``DEBUG``; else empty.
         misread: what Dynamo reads otherwise than eager (:func:`~breakscope.diagnose.reach.misread`).
         looped_in: the ``while`` around a call that leads to it, ``the loop in line 7 of sample``; else empty.
+        repeated_by: the outermost loop in compiled code whose turns may change, ``The loop in line 7 of f``.
     """
 
     use: Use
@@ -132,6 +133,7 @@ class Site:
     both_ways: bool = False
     read_at: str = ""
     looped_in: str = ""
+    repeated_by: str = ""
     tested: tuple[str, int] | None = None
     filled: str = ""
     later: str = ""
@@ -334,9 +336,10 @@ def _of_record(code: str, cause: Reason, said: str, site: Site) -> str | None:
         return of_module
     if code == "BS127" and site.theirs is None and (tested := _of_draw(site)):
         return tested
-    product = _PRODUCT.search(site.statement) if code in ("BS102", "BS111") else None
-    if product is not None and site.theirs is None:
-        return break_words.PRODUCT_OF_SIZES.format(sizes=product["sizes"])
+    product = _PRODUCT.search(site.statement)
+    sizes = site.seen.product or (product["sizes"] if product is not None else "")
+    if sizes and code in ("BS102", "BS111") and site.theirs is None:
+        return break_words.PRODUCT_OF_SIZES.format(sizes=sizes)
     of_numpy = re.search(r"\b(np|numpy)\.", site.expression) and site.theirs is None
     if code == "BS102" and site.shape in ("size", "slice") and of_numpy:
         return break_words.FROM_NUMPY
@@ -376,10 +379,8 @@ def _of_seen(code: str, site: Site) -> str | None:
         words = _words(site)
         where = f" {words['there']}" if site.shape == "pick" else " in the caller"
         return break_words.PICKED[kind].format(of=name, where=where, back=words["back"], read=words["read"])
-    if code == "BS116" and site.seen.packed:
-        return break_words.PACKED_BOTH_WAYS if site.both_ways else break_words.PACKED
-    if code == "BS116" and re.search(r"\b(RNN|LSTM|GRU)(Cell)?\(", site.statement):
-        return break_words.RNN_MADE
+    if code == "BS116" and (of_rnn := _of_rnn(site)) is not None:
+        return of_rnn
     if code == "BS102" and site.of_array and site.expression.endswith(".tolist()"):
         return break_words.LISTED_ARRAY.format(name=site.expression.removesuffix(".tolist()"))
     if code == "BS102" and (bounds := _mixed_bounds(site.expression)):
@@ -389,6 +390,14 @@ def _of_seen(code: str, site: Site) -> str | None:
     if code == "BS105" and not site.on_arrays:
         return _of_cells(site) if site.shape == "written" else _of_positions(site)
     return None
+
+
+def _of_rnn(site: Site) -> str | None:
+    if site.seen.packed:
+        return break_words.PACKED_BOTH_WAYS if site.both_ways else break_words.PACKED
+    if re.search(r"\b(RNN|LSTM|GRU)(Cell)?\(", site.statement):
+        return break_words.RNN_MADE
+    return break_words.RNN_IN_LOOP.format(loop=site.repeated_by) if site.repeated_by else None
 
 
 def _of_numpy(site: Site, name: str, kind: str) -> str:

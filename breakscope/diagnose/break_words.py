@@ -1121,15 +1121,19 @@ BY_SHAPE: dict[tuple[str, Shape], str] = {
     " torch.isclose(a, b).all(), 'differs'. Dynamo traces that as torch._assert_async, which raises"
     " RuntimeError.",
 }
+_RNN = f"Set {CONFIG}.allow_rnn = True; where it raises, or is wrong or slower, take it back."
+RNN_IN_LOOP = (
+    _RNN + " {loop} is unrolled with it then, a version for each number of its turns: where that changes,"
+    " compile what a turn does and leave the loop to Python."
+)
 # (codes, what the record says, the advice). First match wins.
 BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (
         ("BS116",),
         r"",
         (
-            f"Set {CONFIG}.allow_rnn = True; where it raises, or is wrong or slower, take it back. Each"
-            " length that it runs over is a version then (one step at a time is one): where many come, pad to"
-            " few, or leave it eager."
+            f"{_RNN} Each length that it runs over is a version then (one step at a time is one): where many"
+            " come, pad to few, or leave it eager."
         ),
     ),
     (

@@ -27,13 +27,24 @@ from breakscope.report.owners import owner_of
 _WANTS_NUMBER = {"guard_int", "guard_float"}
 _LONGEST = 400  # what is asked of many sizes at once is told to nobody
 _COMPARES = {"Eq": "==", "Ne": "!="}
-_ROUNDS: dict[str, Callable[[Any], Any]] = {
+_FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "int": int,
     "float": float,
     "ceil": math.ceil,
     "floor": math.floor,
+    "sqrt": math.sqrt,
+    "exp": math.exp,
+    "log2": math.log2,
 }
-_ROUNDS_TO = {"TruncToInt": "int", "ToFloat": "float", "CeilToInt": "ceil", "FloorToInt": "floor"}
+_IS_FUNCTION = {
+    "TruncToInt": "int",
+    "ToFloat": "float",
+    "CeilToInt": "ceil",
+    "FloorToInt": "floor",
+    "OpaqueUnaryFn_sqrt": "sqrt",
+    "OpaqueUnaryFn_exp": "exp",
+    "OpaqueUnaryFn_log2": "log2",
+}
 _CALCULATES = {
     "IntTrueDiv": "/",
     "FloatTrueDiv": "/",
@@ -274,7 +285,7 @@ def _spoken(expression: str) -> ast.expr | None:
 def _names_in(expression: str) -> frozenset[str]:
     tree = _spoken(expression)
     nodes = ast.walk(tree) if tree is not None else ()
-    return frozenset(node.id for node in nodes if isinstance(node, ast.Name)) - {"Max", "Min", *_ROUNDS}
+    return frozenset(node.id for node in nodes if isinstance(node, ast.Name)) - {"Max", "Min", *_FUNCTIONS}
 
 
 def is_float(text: str) -> bool:
@@ -313,7 +324,7 @@ _OPERATORS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Mod: operator.mod,
     ast.FloorDiv: operator.floordiv,
     ast.Div: operator.truediv,
-    ast.Eq: operator.eq,
+    ast.Eq: lambda one, other: math.isclose(one, other, rel_tol=1e-12),  # torch writes 15 digits
     ast.NotEq: operator.ne,
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
@@ -352,8 +363,8 @@ def _value(node: ast.expr, values: Mapping[str, float]) -> Any:
             return -_value(operand, values)
         case ast.Call(ast.Name("Max" | "Min" as name), [one, other]):
             return (max if name == "Max" else min)(_value(one, values), _value(other, values))
-        case ast.Call(ast.Name(name), [one]) if name in _ROUNDS:
-            return _ROUNDS[name](_value(one, values))
+        case ast.Call(ast.Name(name), [one]) if name in _FUNCTIONS:
+            return _FUNCTIONS[name](_value(one, values))
         case ast.BinOp(left, ast.BitAnd(), right):
             return _value(left, values) and _value(right, values)
         case ast.BinOp(left, sign, right) | ast.Compare(left, [sign], [right]):
@@ -365,8 +376,8 @@ class _Signs(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         name = ast.unparse(node.func)
-        if name in _ROUNDS_TO:
-            return ast.Call(ast.Name(_ROUNDS_TO[name], ast.Load()), node.args, [])
+        if name in _IS_FUNCTION:
+            return ast.Call(ast.Name(_IS_FUNCTION[name], ast.Load()), node.args, [])
         sign = _COMPARES.get(name) or _CALCULATES.get(name)
         if sign is None or len(node.args) != 2:
             return node

@@ -283,7 +283,8 @@ def _why_size(cause: Cause, made: str, *, constant: bool) -> str:
         said = f"a smaller size ({after} after {before}){_after(cause, constant=constant)}: {made}"
         # What a break hands on, or an object holds, is no batch.
         batch = "; if it is an epoch's last batch of a DataLoader, drop_last=True leaves it out"
-        return said if _NO_BATCH.search(guard.source or "") else said + batch
+        of_item = cause.origin is not None and any(size.of_item for size in cause.origin.sizes[:1])
+        return said if of_item or _NO_BATCH.search(guard.source or "") else said + batch
     return f"a second size of dimension {guard.dimension}{_after(cause, constant=constant)}: {made}"
 
 

@@ -45,7 +45,7 @@ from breakscope.diagnose.records import unresumed
 from breakscope.diagnose.statements import head_of, own_loops
 from breakscope.project.sources import Span
 from breakscope.report.model import Finding, Guard, Location
-from breakscope.report.owners import is_standard
+from breakscope.report.owners import is_installed, is_standard
 
 # A number that comes of a size is one of the shape's own, and so are strides.
 _ITEM = re.compile(r"(?P<of>[\w.]+(\[[^\]]+\])*)\[\d+\]")
@@ -1093,14 +1093,14 @@ def _apart(one: _Again, sites: Sequence[Finding], places: Places) -> tuple[str, 
     if not within and guard is not None and guard.resumed:
         frame = one.cause.frame
         behind = next((site for site in chosen if _breaks_at(site, frame.file, frame.line)), None)
-        if behind is None or behind.location.owner != "project":
+        if behind is None or is_installed(behind.location.file):
             return None
         at = places.short(behind.location.file, behind.location.line)
         return f"the rest of {what}", "is part of one graph with what is before it", f"the break at {at}"
     if not within:
         return None
     site = _around(within, chosen, places)
-    if site is None or site.location.owner != "project":
+    if site is None or is_installed(site.location.file):
         return None  # what breaks in a library is seldom the user's to repair
     at = places.short(site.location.file, site.location.line)
     return what, _IS_PART, f"the break at {at}{_too(site, one, chosen, places, behind=False)}"

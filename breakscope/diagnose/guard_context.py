@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from breakscope.diagnose.guard_paths import Path, parse, path_of, words
+from breakscope.diagnose.guard_paths import ITERATED, Path, parse, path_of, words
 from breakscope.diagnose.guard_text import RESUMED
 from breakscope.report.model import Guard, GuardCause
 
@@ -58,8 +58,8 @@ class Context:
             return words(value, self.function, self.comment) if value else None
         path = path_of(parse(value) if isinstance(value, str) else value)
         text = value if isinstance(value, str) else ast.unparse(value)
-        if text == "0.0":  # ``.0``, as Python calls it
-            return "the comprehension's iterator"
+        if text == "0.0":  # which ``.0`` is read as
+            return ITERATED
         return words(path, self.function, self.comment) if path else text
 
     def actual(self, path: Path | None) -> str | None:

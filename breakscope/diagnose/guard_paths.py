@@ -169,6 +169,9 @@ def paths_in(node: ast.expr) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(path for part in parts for path in paths_in(part)))
 
 
+ITERATED = "the comprehension's iterator"
+
+
 def words(path: Path, function: str, comment: str | None = None) -> str:
     """What the user calls the value: ``self.fc.weight``, ``kwargs['n']``, ``second value from line 12``.
 
@@ -184,6 +187,8 @@ def words(path: Path, function: str, comment: str | None = None) -> str:
         place = f"from line {resumed['line']}" if resumed else "on the stack"
         return f"{_ordinal(int(slot[1]))}value{_steps(path.steps)} {place}"
     root, steps = path.root, path.steps
+    if root == ".0":  # as Python calls it
+        root = ITERATED
     if imported := _IMPORTED.match(root) if path.scope == "G" else None:
         root = imported[1].replace("_dot_", ".")
         if root == "__main__" and steps and isinstance(steps[0].key, str):  # the script's own names

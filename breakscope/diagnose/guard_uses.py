@@ -298,10 +298,18 @@ def _place(end: End) -> tuple[str, int]:
 def _end_at(sources: Sources, file: str, line: int, named: str, called: str) -> End:
     """Where a number is needed, of which torch tells only the line, and the function of its own."""
     way = tuple(sources.around_line(file, line))
-    loop = any(isinstance(node, ast.For | ast.comprehension) and node.iter.lineno == line for node in way)
-    if loop and not called:
+    inside = [] if called else [*way, *_statement(way)]
+    if any(_turns_on(node, line) for node in inside):
         return End("turns", way, taker=ast.Pass(lineno=line), file=named)
     return End("number", way, called or _only_call(way, line), ast.Pass(lineno=line), file=named)
+
+
+def _turns_on(node: ast.AST, line: int) -> bool:
+    """Whether a loop's turns, or whether it goes on, are decided on a line."""
+    match node:
+        case ast.For(iter=said) | ast.comprehension(iter=said) | ast.While(test=said):
+            return said.lineno <= line <= (said.end_lineno or line)
+    return False
 
 
 def _only_call(way: Sequence[ast.AST], line: int) -> str:

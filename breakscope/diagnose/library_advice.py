@@ -259,7 +259,8 @@ def _captured(code: str, theirs: Theirs) -> str:
     )
     given += f", with {theirs.setter}() before it" * bool(theirs.setter)
     first = f"Try {_CONFIG}.{setting} = True before the first call{given}"
-    return f"{first}. Where it then raises, or saves no compile, take that back: {_ways(theirs)}."
+    unless = "Where it then raises, breaks further on or saves no compile, take that back"
+    return f"{first}. {unless}: {_ways(theirs)}."
 
 
 def _of_no_setting(code: str, theirs: Theirs) -> str | None:

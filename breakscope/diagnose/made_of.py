@@ -10,7 +10,8 @@ import ast
 import contextlib
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from breakscope.diagnose import begins, kinds, uses
 from breakscope.diagnose.becomes import defined, is_mask_made, is_tensor, outside_of
@@ -32,6 +33,10 @@ _LIBRARIES = ("torch", "F", "np", "numpy", "nn", "math", "functional")
 _SELECTS = ("nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "flatnonzero", "bincount")
 _PACKS = ("pack_padded_sequence", "pack_sequence")
 _Way = Sequence[ast.AST]
+Item = int | str | None
+Side = tuple[str, Item, int | None]
+# What is asked of a name: a side, which values it may hold there (the first and the last), whether padded.
+_Asked = tuple[Side, tuple[int, ...], bool]
 _DEEP = 3  # functions that call each other
 _MOST = 3000  # names and calls that are looked at: what takes more is left to the values
 
@@ -41,20 +46,35 @@ class Made:
     """What the size of a value comes of.
 
     Attributes:
-        arguments: parameters of the outermost function; lines: (file, line) of what selects by data, reads a
-            number of data, or is a call that may do so.
+        sides: what decides it of what the outermost function is passed, as ``(parameter, item, dimension)``;
+            None where any item or any dimension of it may be that.
+        lines: (file, line) of what selects by data, reads a number of data, or is a call that may do so.
         kept: whether what an object keeps takes part.
-        data: whether something on the way surely has its size from data; sure: the lines that do that.
+        sure: those of the lines that surely give it a size of data.
     """
 
-    arguments: frozenset[str] = frozenset()
+    sides: frozenset[Side] = frozenset()
     lines: frozenset[tuple[str, int]] = frozenset()
     kept: bool = False
     sure: frozenset[tuple[str, int]] = frozenset()
 
     @property
+    def arguments(self) -> frozenset[str]:
+        """The parameters of the outermost function."""
+        return frozenset(name for name, _, _ in self.sides)
+
+    @property
     def data(self) -> bool:
+        """Whether something on the way surely has its size from data."""
         return bool(self.sure)
+
+    def is_of(self, parameter: str, item: Item, dimension: int) -> bool:
+        """Whether a dimension of an argument, or of an item of it, may decide it."""
+        return any(
+            # An item of a tensor has other dimensions than the tensor.
+            name == parameter and ((at in (item, None) and of in (dimension, None)) or at is not item is None)
+            for name, at, of in self.sides
+        )
 
     @property
     def is_of_arguments(self) -> bool:
@@ -63,7 +83,7 @@ class Made:
 
     def __or__(self, other: Made) -> Made:
         return Made(
-            self.arguments | other.arguments,
+            self.sides | other.sides,
             self.lines | other.lines,
             self.kept or other.kept,
             self.sure | other.sure,
@@ -71,6 +91,7 @@ class Made:
 
 
 _NOTHING = Made()
+_EVERY = "*"  # one of the items, whichever a loop is at
 
 
 class _UnknownError(Exception):
@@ -104,8 +125,8 @@ def made_of(
             found = reader.of_line(int(temporary[1]), dimension, None if item is None else int(item[1]))
         else:
             whole = name is not None and source == name[0]
-            found = None if name is None else reader.of_name(name[0], dimension if whole else None)
-        return None if found is None else _outwards(sources, found, reader, calls, dimension)
+            found = None if name is None else reader.of_name(name[0], dimension if whole else None, line=line)
+        return None if found is None else _outwards(sources, found, reader, calls)
     return None
 
 
@@ -114,29 +135,19 @@ def _outwards(
     found: Made,
     inner: _Reader,
     calls: Sequence[tuple[str, int, str]],
-    dimension: int | None,
 ) -> Made | None:
-    """The same in the arguments of the outermost function, through the calls that lead to a function.
-
-    Args:
-        dimension: which is asked for, as long as an argument is handed on as it is.
-    """
+    """The same in the arguments of the outermost function, through the calls that lead to a function."""
     for file, line, _ in calls:
         way = sources.around_function(file, line)
         if not way:
             return None
         reader = _Reader(file, way, work=inner.work)
-        outer = Made(lines=found.lines, kept=found.kept, sure=found.sure)
-        is_one = len(found.arguments) == 1 and found.is_of_arguments
-        whole = False
-        for name in found.arguments:
-            part = reader.handed(name, inner.function, line)
-            given = reader.given(part, line, dimension if is_one else None)
+        outer = replace(found, sides=frozenset())
+        for name, item, dimension in found.sides:
+            given = reader.given(reader.handed(name, inner.function, line), line, dimension, item)
             if given is None:
                 return None
-            whole = is_one and isinstance(part, ast.Name)
             outer |= given
-        dimension = dimension if whole else None
         found, inner = outer, reader
     # Which of the call's arguments ``*args`` and ``**kwargs`` are, no name tells.
     gathered = {one.arg for one in (inner.function.args.vararg, inner.function.args.kwarg) if one is not None}
@@ -188,11 +199,11 @@ class _Reader:
 
     file: str
     way: _Way
-    asked: set[str] = field(default_factory=set)
+    asked: set[_Asked] = field(default_factory=set)
     depth: int = 0
     padded: int = 0
-    known: dict[tuple[str, int | None, bool], Made] = field(default_factory=dict)
-    cut: set[str] = field(default_factory=set)
+    known: dict[_Asked, Made] = field(default_factory=dict)
+    cut: set[_Asked] = field(default_factory=set)
     work: _Work = field(default_factory=_Work)
 
     @property
@@ -221,15 +232,20 @@ class _Reader:
         head = getattr(statement, "iter", None) or getattr(statement, "test", None)
         return self.of(head, None) if isinstance(head, ast.expr) else None
 
-    def of_name(self, name: str, dimension: int | None) -> Made | None:
-        """What a name may hold; None of one that is neither given here nor passed.
+    def of_name(
+        self, name: str, dimension: int | None, item: Item = None, line: int | None = None
+    ) -> Made | None:
+        """What a name, or an item of it, may hold on a line; None of one that is neither given nor passed.
 
         One of the further arguments, ``given[1]`` of ``*given``, is a name of its own.
         """
-        if name in self.asked:
-            self.cut.add(name)
+        side = name, item, dimension
+        gifts = self._given.get(name, [])
+        above = _above(gifts, line)
+        key = side, tuple(id(one.value) for one in (*above[:1], *above[-1:])), self.padded > 0
+        if key in self.asked:
+            self.cut.add(key)
             return _NOTHING
-        key = name, dimension, self.padded > 0
         if key in self.known:
             return self.known[key]
         self.work.count()
@@ -237,23 +253,39 @@ class _Reader:
         if further:
             varied = self.function.args.vararg
             is_one = varied is not None and varied.arg == whole and whole not in self._given
-            return Made(frozenset({name})) if is_one else self.of_name(whole, None)
+            return Made(frozenset({side})) if is_one else self.of_name(whole, None, line=line)
         passed = name in uses.parameters(self.function)
         if not passed and name not in self._given:
             return self._of_outside(name)
-        self.asked.add(name)
-        found = Made(frozenset({name})) if passed else _NOTHING
-        for value, item in self._given.get(name, ()):
-            # One name may hold several things, one after the other: what is above it counts as well.
-            if item is not None and isinstance(value, ast.Call):
-                found |= self._of_call(value, dimension, item)
+        self.asked.add(key)
+        # One name may hold several things, one after the other.
+        passed = passed and not any(one.replaces and one.line is not None for one in above)
+        found = Made(frozenset({side})) if passed else _NOTHING
+        for value, own, *_ in above if passed or above else gifts:
+            if own is None:
+                found |= self.of_item(value, dimension, item)
             else:
-                found |= self.of(value, dimension)
-        self.asked.discard(name)
-        self.cut.discard(name)
+                found |= self.of_item(value, None if own == _EVERY or item is not None else dimension, own)
+        self.asked.discard(key)
+        self.cut.discard(key)
         if not self.cut:  # else a part of it is still being asked
             self.known[key] = found
         return found
+
+    def of_item(self, node: ast.expr, dimension: int | None, item: Item) -> Made:
+        """What an item of an expression comes of; all of it where none is asked for."""
+        match node:
+            case _ if item is None or item == _EVERY:
+                return self.of(node, dimension)
+            case ast.Name(name):
+                return self.of_name(name, dimension, item, node.lineno) or _NOTHING
+            case ast.Tuple(parts) | ast.List(parts) if isinstance(item, int) and item < len(parts):
+                return self.of(parts[item], dimension)
+            case ast.Attribute(of, "shape") | ast.Call(ast.Attribute(of, "size"), []):
+                return self.of(of, item if isinstance(item, int) else None)
+            case ast.Call():
+                return self._of_call(node, dimension, item if isinstance(item, int) else None)
+        return self.of(node, None)
 
     def _of_outside(self, name: str) -> Made | None:
         """Of a name that the function does not set: one of a function around it is another one's matter."""
@@ -269,7 +301,7 @@ class _Reader:
         return Made(kept=True) if is_set else None
 
     @property
-    def _given(self) -> dict[str, list[tuple[ast.expr, int | None]]]:
+    def _given(self) -> dict[str, list[_Gift]]:
         return _given_in(self.function)
 
     def of(self, node: ast.expr, dimension: int | None) -> Made:
@@ -278,7 +310,7 @@ class _Reader:
             case ast.Constant() | ast.JoinedStr() | ast.Lambda():
                 return _NOTHING
             case ast.Name(name):
-                return self.of_name(name, dimension) or _NOTHING
+                return self.of_name(name, dimension, None, node.lineno) or _NOTHING
             case ast.Attribute(value, "shape"):
                 return self.of(value, None)
             case ast.Attribute(_, attr) if attr in _NO_SIZE:
@@ -327,6 +359,11 @@ class _Reader:
                     return found  # which is what was selected, however large the rest is
             else:
                 found |= self.of(part, None)
+        match node:
+            case ast.Subscript(ast.Name() as holder, ast.Constant(int() as key)):
+                return found | self.of_item(holder, dimension, key)
+            case ast.Subscript(ast.Name() as holder, ast.Constant(str() as key)):
+                return found | self.of_item(holder, dimension, key)
         inside = (
             dimension if chosen == [] and not any(isinstance(one, ast.Constant) for one in parts) else None
         )
@@ -335,7 +372,7 @@ class _Reader:
     def _is_number(self, part: ast.expr) -> bool:
         seen = kinds.of(part, self.way) if isinstance(part, ast.Name | ast.Attribute) else None
         values = self._given.get(part.id, ()) if isinstance(part, ast.Name) else ()
-        counts = (value for value, _ in values if isinstance(value, ast.Call))
+        counts = (one.value for one in values if isinstance(one.value, ast.Call))
         return seen in ("int", "str") or any(uses.called(one) in ("range", "enumerate") for one in counts)
 
     def _may_select(self, part: ast.expr) -> bool:
@@ -369,10 +406,11 @@ class _Reader:
         key = id(function), dimension, item, self.depth
         if (found := self.work.inside.get(key)) is None:
             found = self.work.inside[key] = self._returned(function, returns, dimension, item)
-        outer = Made(lines=found.lines, kept=found.kept, sure=found.sure)
-        for name in found.arguments - {"self", "cls"}:
-            part = _further(name, function, call) or begins.handed(name, [function], [call])
-            outer |= _NOTHING if part is None else self.of(part, None)
+        outer = replace(found, sides=frozenset())
+        for name, at, of in found.sides:
+            if name not in ("self", "cls"):
+                part = _further(name, function, call) or begins.handed(name, [function], [call])
+                outer |= _NOTHING if part is None else self.of_item(part, of, at)
         return outer | self._here(call, data=False) if found.lines else outer
 
     def _returned(
@@ -427,7 +465,11 @@ class _Reader:
         if name in (*_SELECTS, *_PACKS) or (name == "where" and len(node.args) == 1):
             return self._here(node)
         if _MAKES.match(name):
-            return self._all(given, None)
+            sizes = _listed(node.args) if name.removeprefix("new_") in _BY_SIDES else []
+            of_one = dimension is not None and dimension < len(sizes)
+            return self._all([sizes[dimension]] if of_one else given, None)  # type: ignore[index]
+        if dimension is not None and (moved := _moved(node, name, dimension, of_library)) is not None:
+            return self._all(*moved)
         if name in ("randn_like", "zeros_like", "ones_like", "empty_like", "full_like", "rand_like"):
             return self.of(node.args[0], dimension) if node.args else _NOTHING
         inside = dimension if _EACH.match(name) else None
@@ -456,20 +498,64 @@ class _Reader:
                 for call in calls
                 if ast.unparse(call.func).startswith("self.") and uses.called(call) not in methods
             ]
-        if len(named) != 1 or not isinstance(function, ast.FunctionDef):
+        if not isinstance(function, ast.FunctionDef):
+            return None
+        if len(named) > 1:
+            called = ((call, self.work.called(call, self.way)[0]) for call in named)
+            named = [call for call, own in called if own is not None and own.lineno == function.lineno]
+        if len(named) != 1:
             return None
         return _further(name, function, named[0]) or begins.handed(name, [function], [named[0]])
 
-    def given(self, part: ast.expr | None, line: int, dimension: int | None) -> Made | None:
+    def given(self, part: ast.expr | None, line: int, dimension: int | None, item: Item) -> Made | None:
         """What the size of a part that is handed on comes of; of an unknown one, all that calls are given."""
         if part is not None:
-            return self.of(part, dimension)
+            return self.of_item(part, dimension, item)
         calls = self._calls(line)
         if not calls:
             return None
         parts = [part for call in calls for part in (*call.args, *(one.value for one in call.keywords))]
         found = self._all(parts, None)
         return found | Made(kept=found == _NOTHING)
+
+
+# What has one size after the other as its arguments, or as the first of them.
+_BY_SIDES = ("zeros", "ones", "empty", "full", "rand", "randn")
+
+
+_JOINS = ("cat", "concat", "concatenate")
+
+
+def _listed(given: Sequence[ast.expr]) -> Sequence[ast.expr]:
+    """Numbers that a call is given, each as an argument or all as the first of them; none if starred."""
+    listed = given[0].elts if given and isinstance(given[0], ast.Tuple | ast.List) else given
+    return [] if any(isinstance(one, ast.Starred) for one in listed) else listed
+
+
+def _moved(
+    call: ast.Call, name: str, dimension: int, of_library: bool
+) -> tuple[Sequence[ast.expr], int | None] | None:
+    """What a dimension of a tensor's other form comes of, and which dimension of that; None if not plain."""
+    func = call.func
+    owner = func.value if isinstance(func, ast.Attribute) else None
+    whole = next(iter(call.args), None) if of_library else owner
+    if whole is None:
+        return None
+    if name in _JOINS and of_library:
+        return whole.elts if isinstance(whole, ast.Tuple | ast.List) else [whole], dimension
+    listed = _listed(call.args[of_library:])
+    if name in ("view", "reshape") and dimension < len(listed):
+        side = listed[dimension]
+        return None if ast.unparse(side) == "-1" else ([side], None)
+    match name, [one.value if isinstance(one, ast.Constant) else None for one in listed]:
+        # From behind: how many there are is not known.
+        case "permute", [*order] if dimension < len(order) and isinstance(was := order[dimension], int):
+            return [whole], was
+        case "transpose" | "swapaxes", [int(one), int(other)]:
+            return [whole], {one: other, other: one}.get(dimension, dimension)
+        case "unsqueeze", [int(at)]:
+            return ([], None) if at == dimension else ([whole], dimension - (dimension > at))
+    return None
 
 
 def _further(name: str, function: ast.FunctionDef, call: ast.Call) -> ast.expr | None:
@@ -481,19 +567,49 @@ def _further(name: str, function: ast.FunctionDef, call: ast.Call) -> ast.expr |
     return call.args[at] if plain and at < len(call.args) else None
 
 
-def _given_in(function: ast.FunctionDef) -> dict[str, list[tuple[ast.expr, int | None]]]:
-    """What a function gives to its names, and which item of that."""
-    held: dict[str, list[tuple[ast.expr, int | None]]] | None = getattr(function, "given", None)
+class _Gift(NamedTuple):
+    """What a statement gives to a name.
+
+    Attributes:
+        item: which item of the value. line: where the statement ends; None where the name may hold that
+            anywhere. replaces: whether the name surely holds this and nothing older below it.
+    """
+
+    value: ast.expr
+    item: Item
+    line: int | None
+    replaces: bool
+
+
+def _above(gifts: Sequence[_Gift], line: int | None) -> Sequence[_Gift]:
+    """What a name may hold on a line: the last that it surely was given above, and all from there on."""
+    if line is None or any(one.line is None for one in gifts):  # in a loop, what is below comes first too
+        return gifts
+    above = [one for one in gifts if one.line is not None and one.line < line]
+    return above[max((at for at, one in enumerate(above) if one.replaces), default=0) :]
+
+
+def _given_in(function: ast.FunctionDef) -> dict[str, list[_Gift]]:
+    """What a function gives to its names, from above."""
+    held: dict[str, list[_Gift]] | None = getattr(function, "given", None)
     if held is None:
         held = {}
+        inner = (ast.For, ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+        again = [node for node in ast.walk(function) if isinstance(node, inner) and node is not function]
+        anywhere = {id(node) for one in again for node in ast.walk(one)}
         for node in ast.walk(function):
+            is_placed = isinstance(node, ast.stmt) and id(node) not in anywhere
+            line = node.end_lineno if isinstance(node, ast.stmt) and is_placed else None
+            replaces = isinstance(node, ast.Assign | ast.AnnAssign) and node in function.body
             for name, value, item in _gives(node):
-                held.setdefault(name, []).append((value, item))
+                held.setdefault(name, []).append(_Gift(value, item, line, replaces))
+        for gifts in held.values():
+            gifts.sort(key=lambda one: one.line or 0)
         function.given = held  # type: ignore[attr-defined]
     return held
 
 
-def _gives(node: ast.AST) -> Iterable[tuple[str, ast.expr, int | None]]:
+def _gives(node: ast.AST) -> Iterable[tuple[str, ast.expr, Item]]:
     """The names that a statement gives a value, the value, and which item of it."""
     match node:
         case ast.Assign(targets=targets, value=value):
@@ -511,9 +627,10 @@ def _gives(node: ast.AST) -> Iterable[tuple[str, ast.expr, int | None]]:
         case ast.AnnAssign(target, _, value) | ast.AugAssign(target, _, value) | ast.NamedExpr(target, value):
             if value is not None:
                 yield from ((name, value, None) for name in _names(target))
-        case ast.For(target, value) | ast.comprehension(target, value) | ast.withitem(value, target):
-            if target is not None:
-                yield from ((name, value, None) for name in _names(target))
+        case ast.For(target, value) | ast.comprehension(target, value):
+            yield from ((name, value, _EVERY) for name in _names(target))
+        case ast.withitem(value, target) if target is not None:
+            yield from ((name, value, None) for name in _names(target))
         case ast.Expr(ast.Call(ast.Attribute(ast.Name(holder), method), given)) if uses.KEEPS.match(method):
             yield from ((holder, one, None) for one in given)
 

@@ -6,7 +6,7 @@ import ast
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -36,6 +36,7 @@ class Size:
         tokens: whether it holds whole numbers under a name for text: indices are not padded.
         path: where it stands in the call: ``args[0]['ids']``.
         parameter: the name of the argument in the function that is called.
+        of_item: whether it is one item's alone: others of its list changed in another way, as no batch does.
     """
 
     argument: str
@@ -46,6 +47,13 @@ class Size:
     tokens: bool = False
     path: str = ""
     parameter: str = ""
+    of_item: bool = False
+
+    @property
+    def item(self) -> made_of.Item:
+        """The index or the key of what a tuple, a list or a dict that is passed holds."""
+        found = re.match(r"\w+\[[^]]*\]\[([^]]*)\]", self.path)
+        return None if found is None else ast.literal_eval(found[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +181,10 @@ def origin(
         arguments = zip(values, passed, strict=True)
         unrelated = [one for (one, *_), argument in arguments if argument not in made.arguments]
         left = [size for size in sizes if size.parameter in made.arguments]
+        left = [size for size in left if made.is_of(size.parameter, size.item, size.dimension)] or left
         explains = left or made.kept or made.lines or len(unrelated) < len(values)
         sizes = left if explains else sizes
+    sizes = [replace(size, of_item=any(_is_other_item(size, one) for one in sizes)) for size in sizes]
     sizes.sort(key=lambda size: _likeness(size, guard), reverse=True)
     where, by, caller = _line_of_project(second, places)
     before_it, by_before, caller_before = _line_of_project(first, places)
@@ -282,6 +292,17 @@ def together(seen: Origin) -> list[Size]:
     size = seen.sizes[0]
     same = [other for other in seen.sizes if (other.old, other.new) == (size.old, size.new)]
     return sorted(same, key=lambda other: (not other.tokens, other.path, other.dimension))
+
+
+_OF_LIST = re.compile(r"(?P<list>.*\])\[\d+\]")
+
+
+def _is_other_item(size: Size, other: Size) -> bool:
+    """Whether another item of the same list changed in the same dimension, and not as this one did."""
+    own, its = (_OF_LIST.fullmatch(one.path) for one in (size, other))
+    if own is None or its is None or (own["list"], size.dimension) != (its["list"], other.dimension):
+        return False
+    return (size.old, size.new) != (other.old, other.new)
 
 
 def _path_of(source: str, origins: Mapping[str, str], known: Mapping[str, object]) -> str | None:

@@ -13,6 +13,7 @@ from breakscope.diagnose.becomes import (
     defined,
     ends_of,
     is_array,
+    is_list,
     is_mask_made,
     is_tensor,
     outside_of,
@@ -826,6 +827,7 @@ def seen(sources: Sources, file: str, position: Position | None, use: Use) -> Se
         packed=_is_packed(around),
         is_computed=_is_computed(around),
         arrayed=_arrayed(around),
+        product=_product(around),
         loop_breaks=_has_loop_that_breaks(around),
     )
 
@@ -945,6 +947,18 @@ def _arrayed(around: Sequence[ast.AST]) -> tuple[str, int] | None:
                 if takes and known and not (is_tensor(of, around) or is_array(of, around)):
                     return name, call.lineno
     return None
+
+
+def _product(around: Sequence[ast.AST]) -> str:
+    """What a statement has numpy multiply, where it is a list or tuple of Python's: ``shape``; else empty."""
+    statement = uses.statement(around)
+    for node in walk(head_of(statement)) if statement is not None else ():
+        match node:
+            case ast.Call(func, [of]) if ast.unparse(func) in ("np.prod", "numpy.prod"):
+                holder = (kinds.of(of, around) or "").split(" ")[0]
+                if holder in ("list", "tuple", "Size") or is_list(of, around):
+                    return ast.unparse(of)
+    return ""
 
 
 _MAKES_ARRAY = ("np.array", "np.asarray", "numpy.array", "numpy.asarray")

@@ -752,7 +752,7 @@ _IN_LIST = re.compile(r"\].*\[\d+\]")  # of ``args[0][1]['boxes']``: one of a li
 
 
 def _pad(size: Size) -> str:
-    if size.dimension == 0 and size.new < size.old and not _IN_LIST.search(size.path):
+    if size.dimension == 0 and size.new < size.old and not (size.of_item or _IN_LIST.search(size.path)):
         return "pad to one size (drop_last=True where it is a smaller last batch)"
     if size.tokens and size.dimension == 1:
         return "pad to one size (pad_to_multiple_of= of the tokenizer or collator keeps the sizes few)"
@@ -1601,17 +1601,21 @@ def _unrolled(guard: Guard, does: Taken) -> str | None:
             f" ({_seen(guard)}) is a version: for a few objects that differ in it that is normal. To save it,"
             " hold the tensor in its place, made where it is set: torch makes a size dynamic after its second"
         )
+    # A 1 or a 0 is another matter than a batch with fewer samples.
+    fewer = [int(value.partition(" ")[0]) for value in guard.values if value[:1].isdecimal()]
+    fewer = fewer if sorted(fewer, reverse=True) == fewer and fewer[-1] > 1 else []
+    same = f"keep it the same{' (drop_last=True where they are the samples of a batch)' * bool(fewer)}"
     if not does.loops:
         if guard.expected == "0 items" or does.is_varied or not (guard.source or "").isidentifier():
             return None
         return (
-            f"each number of items in {guard.source} ({_seen(guard)}) is a version: keep it the same, or pass"
+            f"each number of items in {guard.source} ({_seen(guard)}) is a version: {same}, or pass"
             " what is a list of numbers, or of tensors of one shape, as one tensor, padded to one length"
             " where the caller adds to it, and no branch asks for an item"
         )
     return (
-        f"a loop over {guard.source} is unrolled, so each number of items ({_seen(guard)}) is a version: keep"
-        " it the same; pass what is a list of numbers, or of tensors of one shape, as one tensor, and compute"
+        f"a loop over {guard.source} is unrolled, so each number of items ({_seen(guard)}) is a version:"
+        f" {same}; pass what is a list of numbers, or of tensors of one shape, as one tensor, and compute"
         " it for all at once, without the loop, where no turn needs another one and no branch asks for an"
         " item; or compile what the loop does and leave the loop to Python"
     )

@@ -215,6 +215,7 @@ class Seen:
         left_out: what its branch leaves rows out of, and the mask of those that it keeps.
         loop_breaks: whether the loop that runs over it breaks the graph itself, or makes a list of its turns.
         arrayed: a name in its statement that numpy made an array of Python's numbers, and the line.
+        product: a list of Python's whose numbers numpy multiplies in its statement, as source; else empty.
         is_computed: whether its test holds something against a tensor that its function computes.
     """
 
@@ -231,5 +232,6 @@ class Seen:
     left_out: tuple[str, str] | None = None
     is_computed: bool = False
     arrayed: tuple[str, int] | None = None
+    product: str = ""
     loop_breaks: bool = False
     packed: bool = False

@@ -241,6 +241,7 @@ def _finding(found: Collected, site: Site, places: Places, together: int, others
                 _told(site, use, location, stack, places, together, others),
                 within=_within(location, stack, found),
                 looped_in=_looped_in(stack, _within(location, stack, found), places),
+                repeated_by=_repeated_by(stack, found, places) if inner == "BS116" else "",
             ),
             skipped[0].function if skipped else None,
             since=skipped[0].since if skipped else None,
@@ -467,6 +468,21 @@ def _looped_in(stack: Sequence[Frame], entry: str, places: Places) -> str:
         loops = own_loops(places.sources.around_line(frame.file, frame.line))
         if loops and isinstance(loops[-1], ast.While):
             return f"the loop in line {loops[-1].lineno} of {frame.function}"
+    return ""
+
+
+_FIXED = re.compile(r"range\((\d|self\.)[^(]*\)")  # as many turns at each call
+
+
+def _repeated_by(stack: Sequence[Frame], found: Collected, places: Places) -> str:
+    """The outermost loop around a site that compiled code runs as often as something says that may change."""
+    targets = _targets(found)
+    entered = (at for at, frame in enumerate(stack) if _is_target(frame.function or "", targets))
+    for frame in stack[next(entered, 0) :]:
+        for loop in own_loops(places.sources.around_line(frame.file, frame.line)):
+            turns = "" if isinstance(loop, ast.While) else ast.unparse(loop.iter)
+            if isinstance(loop, ast.While) or (turns.startswith("range(") and not _FIXED.fullmatch(turns)):
+                return f"The loop in line {loop.lineno} of {frame.function}"
     return ""
 
 

@@ -1,0 +1,171 @@
+"""Which of a call's sizes a loop runs over, and where a loop or an operation makes a number of one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from warm_scanning import WarmScans, coded
+
+from breakscope.diagnose.made_of import Side, made_of
+from breakscope.project.sources import Sources
+
+pytestmark = pytest.mark.torch
+
+DECODER = """
+    import torch
+    class Decoder(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cell = torch.nn.Linear(8, 8)
+        def forward(self, memory, frames):
+            go = memory.new_zeros(1, memory.size(0), 8)
+            frames = torch.cat((go, frames.permute(2, 0, 1)), 0)
+            torch._dynamo.graph_break()
+            ctx, outs = memory.mean(1), []
+            while len(outs) < frames.size(0) - 1:
+                ctx = torch.tanh(self.cell(frames[len(outs)] + ctx))
+                outs.append(ctx)
+            return torch.stack(outs)
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.emb, self.dec = torch.nn.Embedding(20, 8), Decoder()
+        def forward(self, inputs):
+            text, frames = inputs
+            return self.dec(self.emb(text), frames)
+    net = torch.compile(Net())
+    with torch.no_grad():
+        for n, t in [(6, 4), (7, 5), (5, 4), (6, 5), (9, 4), (8, 5)]:
+            net((torch.randint(0, 20, (3, n)), torch.randn(3, 8, t)))
+"""
+
+
+def test_the_size_that_a_loop_runs_over_is_told_from_one_that_changes_with_it(
+    warm: WarmScans, tmp_path: Path
+) -> None:
+    """What is guarded is one less than the one size and one more than the other: its source tells which."""
+    report = warm.scan(tmp_path, DECODER)
+    sizes = {
+        f"{one.guard.source} {one.guard.dimension}": str(one.advice or one.expected)
+        for one in coded(report, "BS201")
+        if one.guard is not None
+    }
+    assert "The size of frames follows dimension 2 of inputs[1], of the call" in sizes["frames 0"]
+    assert "a loop (line 12)" in sizes["frames 2"]
+    assert "line 12" not in sizes["inputs[0] 1"]
+
+
+SIDES = """
+class Net:
+    def forward(self, batch, x, n):
+        text, image = batch
+        rows, columns = image.shape
+        a = x.transpose(1, 2)
+        b = x.view(rows, -1)
+        c = torch.zeros(text.size(1), 4)
+        d = batch["mask"].unsqueeze(1)
+        e = torch.cat([x, image], dim=1)
+        x = x.permute(2, 0, 1)
+        f = x
+        x = image
+        if n:
+            x = text
+        return a, b, c, d, e, f, x
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "dimension", "sides"),
+    [
+        ("a", 1, {("x", None, 2)}),
+        ("b", 0, {("batch", 1, 0)}),
+        ("c", 0, {("batch", 0, 1)}),
+        ("c", 1, set()),
+        ("d", 1, set()),
+        ("d", 2, {("batch", "mask", 1)}),
+        ("e", 1, {("x", None, 1), ("batch", 1, 1)}),
+        ("f", 0, {("x", None, 2)}),
+        ("x", 0, {("batch", 1, 0), ("batch", 0, 0)}),
+        ("columns", None, {("batch", 1, 1)}),
+    ],
+)
+def test_sides_are_followed_to_what_is_passed(
+    tmp_path: Path, name: str, dimension: int | None, sides: set[Side]
+) -> None:
+    (tmp_path / "net.py").write_text(SIDES)
+    found = made_of(Sources(), name, dimension, (str(tmp_path / "net.py"), 16), ())
+    assert found is not None
+    assert found.sides == sides
+
+
+def test_what_an_operation_makes_of_a_root_of_a_size_is_a_number(warm: WarmScans, tmp_path: Path) -> None:
+    script = """
+        import torch
+        @torch.compile
+        def f(x):
+            h = torch.zeros(1, x.size(0), 8)
+            torch.nn.init.xavier_uniform_(h)
+            return x + h[0]
+        for n in (4, 2, 3, 5):
+            f(torch.ones(n, 8))
+    """
+    [finding] = coded(warm.scan(tmp_path, script), "BS201")
+    assert "an operation (line 6: _no_grad_uniform_ of torch's init.py)" in str(finding.advice)
+    assert "dynamic=True does not help" in str(finding.advice)
+
+
+RNN = """
+    import torch
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.rnn = torch.nn.GRU(8, 8, batch_first=True)
+        def turn(self, x, h):
+            return self.rnn(x, h)
+        def forward(self, x):
+            h, outs = None, []
+            for t in range(x.size(1)):
+                out, h = self.turn(x[:, t : t + 1], h)
+                outs.append(out)
+            return torch.cat(outs, 1)
+    net = torch.compile(Net())
+    with torch.no_grad():
+        for n in (3, 4, 5, 3):
+            net(torch.ones(2, n, 8))
+"""
+
+
+def test_an_rnn_in_a_loop_names_the_loop_that_is_unrolled_with_it(warm: WarmScans, tmp_path: Path) -> None:
+    report = warm.scan(tmp_path, RNN)
+    [finding] = [one for one in report.findings if "allow_rnn" in str(one.advice)]
+    loop = (
+        "The loop in line 11 of Net.forward is unrolled with it then, a version for each number of its turns"
+    )
+    assert loop in str(finding.advice)
+    allowed = RNN.replace("import torch\n", "import torch\n    torch._dynamo.config.allow_rnn = True\n", 1)
+    after = warm.scan(tmp_path, allowed)
+    assert [one for one in after.findings if one.kind in ("skip", "graph_break")] == []
+    [size] = coded(after, "BS201")
+    assert size.counts.occurrences == 2
+    assert "compile what the loop does and leave the loop to Python" in str(size.advice)
+
+
+def test_a_comprehensions_iterator_is_not_named_beside_itself(warm: WarmScans, tmp_path: Path) -> None:
+    report = warm.scan(
+        tmp_path,
+        """
+        import torch
+        @torch.compile
+        def f(x):
+            n = x.size(1)
+            parts = [x[:, at] for at in range(n)]
+            for part in parts:
+                print(end="")
+            return sum(parts)
+        for n in (3, 4, 5):
+            f(torch.ones(4, n))
+        """,
+    )
+    assert [one for one in report.findings if ".0 changed" in str(one.advice)] == []
+    assert any("comprehension's iterator" in str(one.guard and one.guard.source) for one in report.findings)
