@@ -338,9 +338,10 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
         ("BS115",),
         r"intermediate leaked as output",
         (
-            "A tensor made here is given requires_grad_() and leaves the graph, at a return or at the next"
-            " break: call requires_grad_() on it outside the compiled function, or let it leave after"
-            " .detach()."
+            "What leaves the graph, at a return or at the next break, is this tensor or is computed from it,"
+            " and it is given requires_grad_() inside: make it in the caller, requires_grad_() with it, and"
+            " pass it in. Where torch.func.grad takes the gradient, leave requires_grad_() away; where values"
+            " alone are needed, let them leave after .detach()."
         ),
     ),
     (

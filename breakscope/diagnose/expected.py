@@ -97,7 +97,7 @@ def _real(found: Collected, versions: Sequence[Version]) -> set[int]:
     """The causes of one code object's versions that made more of them than they have to."""
     keys = {_key(guard) for version in versions for guard in version.guards if _axis(guard) is not None}
     growing = any(_is_chain(versions, key) for key in keys)
-    modes = sum(_axis(version.guards[0]) == "mode" for version in versions)
+    modes = sum(_axis(version.guards[0]) in ("mode", "once") for version in versions)
     by_cause: dict[int, list[Version]] = defaultdict(list)
     for version in versions:
         by_cause[version.cause].append(version)
@@ -114,7 +114,8 @@ def _is_bounded(
     """Whether one cause made no more versions of a code object than it has to.
 
     Args:
-        modes: versions of this code object that modes made; properties: how many of these vary.
+        modes: versions of this code object that modes, layouts and the like made; properties: how many of
+            these vary.
         growing: whether a number is among them of which each value is compiled apart.
     """
     match _axis(own[0].guards[0]):
@@ -207,6 +208,14 @@ def _flag(guard: Guard) -> Axis | None:
 # ---- in words ----
 
 
+def _why_parameter(cause: Cause, made: str) -> str:
+    said = f"a parameter of another size, which torch compiles in by default: {made}"
+    model = _OF_MODEL.match(cause.guard.source or "")
+    if model is None or cause.origin is None:
+        return said
+    return f"{model[0]} is another model at {cause.origin.where}, with {said}"
+
+
 def _why(cause: Cause, *, constant: bool) -> str:
     guard = cause.guard
     times = len(cause.recompiles)
@@ -223,7 +232,7 @@ def _why(cause: Cause, *, constant: bool) -> str:
         case "module_attribute" if (guard.source or "").endswith(".training"):
             return "one graph each for train() and eval()"
         case "size" if of_parameter(guard):
-            return f"a parameter of another size, which torch compiles in by default: {made}"
+            return _why_parameter(cause, made)
         case "size":
             return _why_size(cause, f"{made}{_of_times(cause)}", constant=constant)
         case "module_attribute" if (guard.actual or "").isdecimal():
@@ -253,14 +262,19 @@ def _of_times(cause: Cause) -> str:
     pieces = f", in {parts} {'parts of the function' if resumed else 'modules or functions'}" * (parts > 1)
     if len(cause.recompiles) <= once:
         return pieces
-    return (
-        f"{pieces}, as what is compiled apart (a mode, a gradient, a size of 1) has a second size of its own"
-    )
+    apart = "what is compiled apart (a mode, a gradient, a layout, a size of 1)"
+    return f"{pieces}, as {apart} has a second size of its own"
+
+
+_OF_MODEL = re.compile(r"(?!self\b)\w+(?=[.\[])")  # a parameter of what is passed
 
 
 def _why_side(cause: Cause, made: str) -> str:
     guard = cause.guard
     of, base, _ = (guard.source or "").partition("._base")
+    if base and guard.dimension is not None and guard.actual in _APART:
+        viewed = f"the tensor that {of} is a view of"
+        return f"torch compiles a size of {guard.actual} apart, also of {viewed}: {made}"
     if base:
         return f"{of} is a view of a tensor of another shape, and each is compiled apart: {made}"
     if guard.expected is not None and VERY_ONE.search(guard.expected):

@@ -194,7 +194,8 @@ def _failure(
         )
         what_to_do = of_error(theirs) or what_to_do
     if code == "BS191" and (name := reach.option(places.sources, location.file, location.line)):
-        what_to_do += f" Where the call passes {name}=, the line is not reached."
+        first = f"Where the call passes {name}=, the line is not reached, and all stays compiled"
+        what_to_do = f"{first}. Else: {what_to_do}"
     if code == "BS309":
         why, what_to_do = constraints.explain(said) or (why, what_to_do)
     title = trials.title(found, event["cid"], code, why) or catalog.entry(code).title

@@ -368,11 +368,13 @@ def _same_expression(sites: Sequence[Finding]) -> Iterable[Finding]:
                 break
             if at != number and (
                 _is_met_by_caller(site, other)
-                or _is_comprehension_of(site, other)
                 or _lists_what_was_found(site, other)
                 or _is_met_at_first(site, other)
             ):
                 yield _follows(site, other)
+                break
+            if at != number and _is_comprehension_of(site, other):
+                yield _follows(site, other, _alone_too(site, other, sites))
                 break
             if at != number and (
                 (same_file and _is_raised_by(site, other))
@@ -449,6 +451,24 @@ def _is_comprehension_of(site: Finding, other: Finding) -> bool:
     return own[0] <= its[0] and its[1] <= own[1]
 
 
+def _alone_too(site: Finding, cause: Finding, sites: Sequence[Finding]) -> str:
+    """Of a comprehension that breaks below its function have compiled alone, those besides its cause."""
+    function = site.location.file, (site.location.function or "").partition(".<locals>.<")[0]
+    more = [
+        other
+        for other in sites
+        if other.gb_id != _COMPILED_ALONE
+        and other.location != cause.location
+        and any((one.file, one.function) == function for one in other.stack[:-1])
+    ]
+    if not more:
+        return ""
+    named = [f"{PurePath(one.location.file).name}:{one.location.line}" for one in more[:_MOST_NAMED]]
+    named += [f"{len(more) - _MOST_NAMED} more"] * (len(more) > _MOST_NAMED)
+    which = "any other break below it stays" if len(more) > 1 else "the other break below it stays"
+    return f"It stays as long as {which} ({listed(named)})"
+
+
 def _is_method_on(site: Finding, other: Finding) -> bool:
     """Whether it calls a method of what another one makes: ``datetime.now().isoformat()``."""
     own, its = _range(site), _range(other)
@@ -461,9 +481,13 @@ def _is_taken_off(site: Finding) -> bool:
 
 
 def _is_given_to_autograd(site: Finding, other: Finding) -> bool:
-    """Whether a tensor leaves the graph only because ``torch.autograd.grad`` breaks it further on."""
+    """Whether a tensor leaves the graph only because ``torch.autograd.grad`` breaks it further on.
+
+    A gradient that is differentiated again is computed from the tensor, and leaves in any case.
+    """
     same = site.location.function == other.location.function
-    return same and site.gb_id == _LEAKED and other.gb_id in _TAKES_GRADIENT
+    again = "create_graph" in (other.location.source or "")
+    return same and site.gb_id == _LEAKED and other.gb_id in _TAKES_GRADIENT and not again
 
 
 def _is_raised_by(site: Finding, other: Finding) -> bool:
@@ -964,7 +988,8 @@ def _key(one: _Again) -> tuple[object, ...] | None:
     # Tokens and what is kept of them grow along another dimension than the batch, but for their positions.
     of_batch = guard.dimension == 0 and not re.search(r"position", f"{guard.source} {first_size}")
     of_media = of_media or (of_batch and guard.cause == "size")
-    if seen.generates and guard.cause in (*_SIZED, "container") and not seen.same_call and not of_media:
+    grows = guard.cause in _SIZED or (guard.cause == "container" and guard.source != "kwargs")
+    if seen.generates and grows and not seen.same_call and not of_media:
         return "by", seen.by, seen.where
     if guard.cause == "size" and "___from_numpy(" in guard.expression and not seen.same_call:
         return "arrays", seen.entry, seen.where, guard.expected, guard.actual

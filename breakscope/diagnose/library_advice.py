@@ -101,6 +101,8 @@ class Theirs:
         is_alike: whether all sites of its function are of one kind, so that one setting may be for all.
         choice: what to choose in its configuration, so that the site is not reached.
         imported: the file that imports its function and calls it by its bare name; empty for its own file.
+        switch: the method of the model that turns off what the settings ask for.
+        disabled: what the project itself gives torch.compiler.disable there, `` `net.loss` (train.py:7)``.
         held: whether its function is called by another name than its own, as from a table of such.
     """
 
@@ -129,6 +131,8 @@ class Theirs:
     choice: str = ""
     is_alike: bool = True
     in_loss: int = 1
+    disabled: str = ""
+    switch: str = ""
 
     @property
     def module(self) -> str | None:
@@ -352,6 +356,11 @@ def _dropped(theirs: Theirs) -> str:
 
 def _intended(code: str, theirs: Theirs) -> str:
     """A break that a library asks for is no fault; what the project calls itself can be called elsewhere."""
+    if code == "BS108" and theirs.disabled:
+        return (
+            f"{theirs.disabled} is given torch.compiler.disable there: one break at each call, on purpose,"
+            " and nothing to do as long as that is meant."
+        )
     if code == "BS109" and theirs.caller:
         elsewhere = f", or make the call{theirs.at} outside of the compiled function"
     else:
@@ -401,6 +410,7 @@ def _whose(theirs: Theirs) -> str:
     where += f", reached from {theirs.caller}" if theirs.caller else ""
     only = f" and only where `{theirs.settings}`" if theirs.settings else ""
     only += f" ({theirs.setter}() before the call sets that)" * bool(theirs.setter)
+    only += f" ({theirs.switch}() turns that off, where it is meant)" * bool(theirs.switch)
     what = (
         theirs.standard and f"The line is Python's own, and {theirs.standard} of {theirs.package} comes here"
     )

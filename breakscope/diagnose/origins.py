@@ -519,7 +519,7 @@ def _line_of_project(signature: Event, places: Places) -> tuple[str, str | None,
         if owner_of(frame["file"], places.roots) == "project":
             found = RawFrame(frame["file"], frame["line"], frame["function"], None)
             return places.short(found.file, found.line), by, found
-        by = frame["function"]
+        by = by if by is not None and _WRAPS.fullmatch(frame["function"]) else frame["function"]
     return places.short(caller["file"], caller["line"]), None, None
 
 
@@ -533,6 +533,8 @@ def _is_in_generation(signature: Event) -> bool:
     )
 
 
+# What decorators call the functions that they make.
+_WRAPS = re.compile(r"_?(wrapper|wrapped\w*|inner|decorated?|decorate_context|_fn)")
 _TRANSFORMERS = re.compile(r"[/\\]transformers[/\\]")
 _GENERATES = re.compile(r"[/\\]transformers[/\\](generation[/\\]|models[/\\]\w+[/\\]generation_)")
 

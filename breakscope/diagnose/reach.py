@@ -172,6 +172,36 @@ def _setter(around: Sequence[ast.AST], name: str) -> str:
     return ""
 
 
+def switch(sources: Sources, file: str, position: Position | None, asked: str | None) -> str:
+    """The public method of a module's file that sets False what a line is reached under; else empty.
+
+    ``freeze_feature_encoder`` of ``self._requires_grad and self.training``, where that calls the method of
+    the object which does.
+    """
+    around = sources.around(file, position) if position is not None else []
+    owner = next((node for node in reversed(around) if isinstance(node, ast.ClassDef)), None)
+    names = re.findall(r"(?<!not )\bself\.(\w+)", asked or "")
+    for method in owner.body if owner is not None else ():
+        if not isinstance(method, ast.FunctionDef) or method.name == "__init__" or not names:
+            continue
+        sets = (node for node in ast.walk(method) if isinstance(node, ast.Assign))
+        if any(ast.unparse(one) in [f"self.{name} = False" for name in names] for one in sets):
+            return method.name if not method.name.startswith("_") else _called_by(method.name, around[0])
+    return ""
+
+
+def _called_by(name: str, tree: ast.AST) -> str:
+    """The one public method in a file that calls a method by its name; else empty."""
+    callers = {
+        function.name
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef) and not function.name.startswith("_")
+        for node in ast.walk(function)
+        if isinstance(node, ast.Call) and uses.called(node) == name
+    }
+    return callers.pop() if len(callers) == 1 else ""
+
+
 def option(sources: Sources, file: str, line: int) -> str:
     """The argument that is None where a line is reached: what is given there is taken in its place."""
     around = sources.around_line(file, line)
@@ -947,6 +977,24 @@ def _arrayed(around: Sequence[ast.AST]) -> tuple[str, int] | None:
                 if takes and known and not (is_tensor(of, around) or is_array(of, around)):
                     return name, call.lineno
     return None
+
+
+def disabled_by(
+    sources: Sources, file: str, position: Position | None, callers: Sequence[Frame]
+) -> tuple[str, str, int] | None:
+    """Where the project itself gives what is called ``torch.compiler.disable``: the target, file and line."""
+    around = [] if position is None else sources.around(file, position)
+    call = next((node for node in reversed(around) if isinstance(node, ast.Call)), None)
+    name = "" if call is None else uses.called(call)
+    for own in dict.fromkeys(frame.file for frame in callers if frame.owner == "project"):
+        for number, line in enumerate(sources.lines(own), 1):
+            found = _DISABLES.match(line)
+            if found is not None and found["name"] == name:
+                return found["target"], own, number
+    return None
+
+
+_DISABLES = re.compile(r"\s*(?P<target>[\w.]+\.(?P<name>\w+)) = (torch\.)?(compiler|_dynamo)\.disable\b")
 
 
 def _product(around: Sequence[ast.AST]) -> str:

@@ -622,9 +622,11 @@ def _decided(guard: Guard, origin: Origin, times: int, does: Taken) -> str:
             f" {_BY_REMEDY}"
         )
     if not origin.direct or origin.by is not None:
+        of = f"dimension {size.dimension} of {size.argument}{_alike(origin)}{_whole(origin)}"
+        is_itself = origin.direct and guard.source in (size.argument, size.parameter)
+        said = f"{of} came with {_seen(guard)}" if is_itself else f"{guard.source} has its size from {of}"
         return (
-            f"{guard.source} has its size from dimension {size.dimension} of"
-            f" {size.argument}{_alike(origin)}{_whole(origin)}: it is one compile of each version, and after"
+            f"{said}: it is one compile of each version, and after"
             f" the second size torch makes it dynamic. To save it, {_pad(size)}, or"
             f" {_BY_REMEDY}{_how_far(origin, does)}"
         )
@@ -1183,6 +1185,13 @@ def _optional(guard: Guard, does: Taken, origin: Origin | None = None) -> str:
         return (
             f"one call{_at(origin)} runs this function with {name} and without: a version for each is normal,"
             " made once"
+        )
+    if origin is not None and origin.generates and origin.by_before != origin.by and origin.earlier:
+        calls = [f"at {origin.earlier}", f"by generate() at {origin.where}"]
+        given, left = calls if guard.actual == "None" else reversed(calls)
+        return (
+            f"{name} is given in the call {given}, and not in one {left}: a version for each is normal, made"
+            " once"
         )
     if origin is not None and origin.generates:
         return (

@@ -125,6 +125,8 @@ def causes(found: Collected, places: Places) -> tuple[list[Cause], list[Recompil
         cause.decides = partial(decided, found.decided, compiles, function=_code_name(cause.frame))
         cause.decided = cause.decides(cause.guard)
         cause.origin = _origin_of(found, cause, places)
+        if sizes := _sizes_too(found, cause):
+            cause.too = [(*(cause.too[0] or ()), *sizes)]
     return joined, lost
 
 
@@ -385,6 +387,22 @@ def _failed_too(
     return tuple(found)
 
 
+def _sizes_too(found: Collected, cause: Cause) -> tuple[str, ...]:
+    """Sizes that were new as well, where other arguments are passed by name: ``dimension 1 of x``.
+
+    Where the number of arguments differs, torch asks nothing more of them.
+    """
+    is_by_name = cause.guard.cause == "container" and cause.guard.source == "kwargs"
+    if not is_by_name or cause.origin is None or cause.origin.within or len(cause.recompiles) != 1:
+        return ()
+    if any(one["t"] == "symbolic" for one in found.decided.get(cause.failure.compile_id, ())):
+        return ()  # the earlier version may take any
+    sizes: dict[str, str] = {}
+    for size in cause.origin.sizes:
+        sizes.setdefault(size.argument, f"dimension {size.dimension} of {size.argument}")
+    return tuple(sizes.values())
+
+
 def _views(item: Recompile, failure: GuardFailure, function: str) -> Iterator[str]:
     for one in item.failed.get(failure.compile_id or "", ()):
         of, base, _ = one.source.rpartition("._base")
@@ -542,7 +560,13 @@ def _advice(cause: Cause, does: Taken) -> str:
         said = _STRUCTURE.format(re.split(r"[.\[]", cause.guard.source or "")[0])
     said = said or advice(cause.guard, seen, times, does, side=_side(cause))
     if cause.views:
-        said = said.replace(SOME_VIEW, f"{listed([*cause.views])}, a view at some calls only")
+        names = listed([*cause.views])
+        of_call = seen is not None and not seen.within and not cause.frame.resumed
+        at = (
+            f"as in the call at {seen.earlier or seen.where} (in the function it is too late)" if seen else ""
+        )
+        in_caller = f"what the caller passes as {names}, {at}: it is a view at some calls only"
+        said = said.replace(SOME_VIEW, in_caller if of_call else f"{names}, a view at some calls only")
     if is_wrapper(cause.frame.file):
         if seen is not None and seen.other != seen.entry:
             said = _WRAPPED.format(f"{seen.other} and {seen.entry}")
@@ -618,6 +642,9 @@ def _of_library(cause: Cause, seen: Origin | None, said: str) -> str:
     if _is_layout(guard) and not is_passed:
         alone = seen is not None and seen.by is not None and not seen.within
         return _LAYOUT.format(guard.source, _COMPILED_ALONE if alone else _BROKEN_AROUND)
+    by = None if seen is None or seen.within else seen.by if seen.by != seen.by_before else None
+    if re.search(r"\b[Pp]ass \S+ always as one type", said) and by is not None and seen is not None:
+        return _TYPES_OF_CALLS.format(guard.source, seen.earlier, by, seen.where)
     if re.search(r"\b[Pp]ass \S+ always as one type", said) and not is_passed:
         return _TYPES_OF_LIBRARY.format(package_of(cause.frame.file), guard.source)
     kept = guard.cause == "constant_value" and "." in str(guard.source) and not is_passed
@@ -631,6 +658,10 @@ def _of_library(cause: Cause, seen: Origin | None, said: str) -> str:
 
 
 _TYPES_OF_LIBRARY = "{}'s own code passes {} in more than one type: a version for each is normal, made once"
+_TYPES_OF_CALLS = (
+    "The call at {1} passes another {0} than the one that {2}() makes at {3}: a version for each is normal,"
+    " made once"
+)
 _FLAG_OF_LIBRARY = (
     "{} is a flag that {}'s own code sets: a version each for True and False is normal, made once"
 )
@@ -749,7 +780,10 @@ def _limit(
         kind="skip",
         gb_id=None,
         title=entry.title,
-        reason=next((reached.why for reached in group if reached.why), entry.title),
+        # Torch's own explanation and hints, which follow, are those of every limit.
+        reason=next(
+            (re.split(r"\s+Explanation: ", reached.why)[0] for reached in group if reached.why), entry.title
+        ),
         explanation=entry.why,
         hints=(),
         location=shown,

@@ -506,7 +506,7 @@ def _of_selection(ends: Sequence[End], around: Sequence[ast.AST], value: str) ->
             of, mask = ast.unparse(base), ast.unparse(chosen)
         case ast.Subscript(base, ast.Tuple(parts)):
             of, mask = _of_rows(base, parts, around)
-        case ast.Subscript(base, chosen) if len(value) > 0:
+        case ast.Subscript(base, chosen) if _short(base) and _short(chosen):
             of, mask = ast.unparse(base), ast.unparse(chosen)
         case ast.Call(ast.Attribute(ast.Name("torch"), "masked_select"), [selected, chosen]) | ast.Call(
             ast.Attribute(selected, "masked_select"), [chosen]

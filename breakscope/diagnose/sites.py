@@ -309,6 +309,8 @@ def _told(
             choice="" if standard else reach.choice(*at, settings),
             loss=loss,
             of_model=of_model,
+            switch=reach.switch(*at, settings) if owner == "library" and not standard else "",
+            disabled=_disabled(site, stack, places) if owner == "library" else "",
             in_loss=others.in_loss,
             is_alike=others.is_alike,
         )
@@ -469,6 +471,11 @@ def _looped_in(stack: Sequence[Frame], entry: str, places: Places) -> str:
         if loops and isinstance(loops[-1], ast.While):
             return f"the loop in line {loops[-1].lineno} of {frame.function}"
     return ""
+
+
+def _disabled(site: Site, stack: Sequence[Frame], places: Places) -> str:
+    found = reach.disabled_by(places.sources, site.frame.file, site.position, stack)
+    return "" if found is None else f"`{found[0]}` ({places.short(found[1], found[2])})"
 
 
 _FIXED = re.compile(r"range\((\d|self\.)[^(]*\)")  # as many turns at each call

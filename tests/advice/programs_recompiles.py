@@ -389,7 +389,7 @@ for n in (6, 9, 12, 7, 11, 10):
     calls(
         "BS299",
         "a view at some calls",
-        r"\.clone\(\) on \w+, a view at some calls only",
+        r"\.clone\(\) on what the caller passes as \w+, as in the call",
         X + "views = [torch.ones(n, n + 1).repeat_interleave(2, 0) for n in (3, 4)]\nwith torch.no_grad():\n"
         "    for y in (*views, torch.ones(6, 5)): say(f(y))\n",
         ("repeat_interleave(2, 0)", "repeat_interleave(2, 0).clone()"),

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import functools
+import inspect
+import os
+import sys
 import threading
+import types
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -23,10 +27,12 @@ from breakscope.inside.capture.trace_records import TraceHandler
 from breakscope.inside.compiled import OptimizeContext, module_of, with_calls_wrapped
 from breakscope.inside.torch_api.hooks import never_compile
 from breakscope.inside.torch_api.state import compile_id, in_backward, skipped_by_rule
+from breakscope.report.owners import owner_of
 
 if TYPE_CHECKING:
     from breakscope.inside.capture.agent import Agent
 
+_HERE = os.path.dirname(__file__)
 # How DDPOptimizer marks the graphs into which it splits one, so that buckets reduce while others compute.
 _DDP_SPLIT = "DDPOptimizer intentional graph-break"
 
@@ -43,6 +49,7 @@ class Compiles:
         self._uses: dict[tuple[str, bool], tuple[int, Any]] = {}  # by device and gradients: number, backend
         self._outermost_seen: set[str] = set()
         self._left_seen: set[str] = set()
+        self._past_seen: set[type[torch.nn.Module]] = set()
         self.quiet = False  # while we compile on the script's behalf, under the module's name
         self._recorder: OutputRecorder | None = None
         self.stopwatch: Stopwatch | None = None
@@ -143,6 +150,19 @@ class Compiles:
         if name not in self._outermost_seen:
             self._outermost_seen.add(name)
             self._agent.compiled_outermost(name)
+        if skipped_by_rule(type(module).forward) and (kind := _called_past(sys._getframe(1))) is not None:
+            self._saw_past(kind)
+
+    def _saw_past(self, kind: type[torch.nn.Module]) -> None:
+        if kind not in self._past_seen:
+            self._past_seen.add(kind)
+            code = _code_of(kind.forward)
+            name, file = f"{kind.__qualname__}.forward", Path(code.co_filename).name if code else ""
+            self._agent.note(
+                f"{name} is called by that name and not through its module's call, so torch.compile(module)"
+                " compiles none of it, and --compile auto only the layers in it: call the module itself, or"
+                f" scan with --compile {file}:{name}"
+            )
 
     def _saw_left(self, module: Any) -> None:
         name = type(module).__name__
@@ -259,6 +279,26 @@ class Compiles:
 
 def _nothing() -> None:
     return None
+
+
+def _called_past(frame: types.FrameType | None) -> type[torch.nn.Module] | None:
+    """The class whose ``forward`` calls one of torch's layers, where that was called by its name.
+
+    Its module's own call would be the outermost one.
+    """
+    while frame is not None and (
+        frame.f_code.co_filename.startswith(_HERE) or owner_of(frame.f_code.co_filename, ()) == "torch"
+    ):
+        frame = frame.f_back
+    module = frame.f_locals.get("self") if frame is not None else None
+    if frame is None or not isinstance(module, torch.nn.Module):
+        return None
+    forwards = ((kind, kind.__dict__.get("forward")) for kind in type(module).__mro__)
+    return next((kind for kind, forward in forwards if _code_of(forward) is frame.f_code), None)
+
+
+def _code_of(function: Any) -> types.CodeType | None:
+    return getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
 
 
 class _Call(AbstractContextManager[None]):

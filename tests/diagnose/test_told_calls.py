@@ -1,0 +1,253 @@
+"""What is said of the calls that lead to a finding: who makes them, with what, and what each of them passes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from warm_scanning import WarmScans, coded
+
+pytestmark = pytest.mark.torch
+
+LIBRARY = """
+import functools
+import torch
+
+def wrapped(function):
+    @functools.wraps(function)
+    def wrapped_func(*args, **kwargs):
+        return function(*args, **kwargs)
+    return wrapped_func
+
+class Encoder(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = torch.nn.Linear(4, 4)
+        self._learns = True
+
+    def _freeze(self):
+        self._learns = False
+
+    def forward(self, x):
+        if self._learns and self.training:
+            x.requires_grad = True
+        return self.lin(x)
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder = Encoder()
+        self.loss_function = torch.nn.functional.mse_loss
+
+    def freeze_encoder(self):
+        self.encoder._freeze()
+
+    def forward(self, x, labels=None):
+        y = self.encoder(x)
+        if labels is not None:
+            return self.loss_function(y, labels) + 1
+        return y
+
+    @wrapped
+    def generate(self, x):
+        return self(x)
+"""
+BEGIN = """
+    import os, sys
+    import torch
+    sys.path.insert(0, os.path.join(os.getcwd(), "site-packages"))
+    import models
+    net = models.Model()
+"""
+
+
+def library(tmp_path: Path) -> None:
+    (tmp_path / "site-packages").mkdir()
+    (tmp_path / "site-packages" / "models.py").write_text(LIBRARY)
+
+
+def test_what_the_script_disables_is_no_purpose_of_the_librarys(warm: WarmScans, tmp_path: Path) -> None:
+    library(tmp_path)
+    script = f"""{BEGIN}
+    net.freeze_encoder()
+    net.loss_function = torch.compiler.disable(net.loss_function)
+    model = torch.compile(net)
+    for _ in range(3):
+        model(torch.randn(3, 4), torch.zeros(3, 4)).backward()
+    """
+    [finding] = coded(warm.scan(tmp_path, script), "BS108")
+    said = "`net.loss_function` (script.py:9) is given torch.compiler.disable there: one break at each call"
+    assert said in str(finding.advice)
+
+
+def test_the_method_that_turns_a_setting_off_is_named(warm: WarmScans, tmp_path: Path) -> None:
+    library(tmp_path)
+    script = f"""{BEGIN}
+    # {{}}
+    model = torch.compile(net)
+    for _ in range(3):
+        model(torch.randn(3, 4)).sum().backward()
+    """
+    [finding] = coded(warm.scan(tmp_path, script), "BS115")
+    told = "only where `self._learns and self.training` (freeze_encoder() turns that off, where it is meant)"
+    assert told in str(finding.advice)
+    after = warm.scan(tmp_path, script.replace("# {}", "net.freeze_encoder()"))
+    assert after.findings == ()
+
+
+def test_what_one_call_passes_and_the_one_of_a_library_does_not(warm: WarmScans, tmp_path: Path) -> None:
+    library(tmp_path)
+    script = f"""{BEGIN}
+    net.freeze_encoder()
+    net.forward = torch.compile(net.forward)
+    for _ in range(2):
+        net(torch.randn(3, 4), torch.zeros(3, 4))
+    net.generate(torch.randn(3, 4))
+    """
+    [finding] = coded(warm.scan(tmp_path, script), "BS210")
+    assert finding.guard is not None
+    assert (finding.guard.source, finding.guard.actual) == ("labels", "None")
+    told = "The call at script.py:11 passes another labels than the one that generate() makes at script.py:12"
+    assert told in str(finding.advice)
+
+
+FLAG = """
+    import functools, torch
+    def deco(f):
+        @functools.wraps(f)
+        def wrapper(self, *args, **kwargs):
+            return f(self, *args, **kwargs)
+        return wrapper
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lin = torch.nn.Linear(4, 4)
+        @deco
+        def forward(self, x, scale=False):
+            return self.lin(x) * 2 if scale else self.lin(x)
+    net = torch.compile(Net(), {})
+    for _ in range(2):
+        net(x=torch.randn(5, 4))
+    net(x=torch.randn({}, 4), scale=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("dynamic", "rows", "is_told"), [("", 7, True), ("", 5, False), ("dynamic=True", 7, False)]
+)
+def test_a_size_that_is_new_where_other_arguments_are_passed_is_told(
+    warm: WarmScans, tmp_path: Path, dynamic: str, rows: int, is_told: bool
+) -> None:
+    """Where the number of arguments differs, torch asks nothing more of them."""
+    [finding] = coded(warm.scan(tmp_path, FLAG.format(dynamic, rows)), "BS211")
+    assert "the later one alone has scale" in str(finding.advice)
+    assert ("But dimension 0 of x changed at the same call" in str(finding.advice)) is is_told
+
+
+PENALTY = """
+    import torch
+    critic = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+    def penalty(mix):
+        g = torch.autograd.grad(critic(mix).sum(), mix, create_graph=True)[0]
+        return ((g.norm(2, dim=1) - 1) ** 2).mean()
+    @torch.compile
+    def d_step(real, fake):
+        mix = (0.5 * real + 0.5 * fake).requires_grad_(True)
+        return critic(fake).mean() - critic(real).mean() + 10 * penalty(mix)
+    for _ in range(3):
+        d_step(torch.rand(5, 6), torch.rand(5, 6)).backward()
+"""
+
+
+def test_a_gradient_that_is_differentiated_again_carries_its_tensor_out(
+    warm: WarmScans, tmp_path: Path
+) -> None:
+    [leaked] = coded(warm.scan(tmp_path, PENALTY), "BS115")
+    assert leaked.caused_by is None
+    assert "make it in the caller, requires_grad_() with it, and pass it in" in str(leaked.advice)
+    passed = (
+        PENALTY.replace("def d_step(real, fake):", "def d_step(real, fake, mix):")
+        .replace("        mix = (0.5 * real + 0.5 * fake).requires_grad_(True)\n", "")
+        .replace(
+            "torch.rand(5, 6)).backward()", "torch.rand(5, 6), torch.rand(5, 6).requires_grad_()).backward()"
+        )
+        .replace("import torch\n", "import torch\n    torch._dynamo.config.trace_autograd_ops = True\n", 1)
+    )
+    assert warm.scan(tmp_path, passed).findings == ()
+
+
+def test_another_model_that_is_passed_is_told(warm: WarmScans, tmp_path: Path) -> None:
+    report = warm.scan(
+        tmp_path,
+        """
+        import torch
+        @torch.compile
+        def step(model, x):
+            return model(x).sum()
+        for hidden in (6, 18):
+            model = torch.nn.Sequential(torch.nn.Linear(4, hidden), torch.nn.Linear(hidden, 1))
+            for _ in range(7):
+                step(model, torch.randn(3, 4)).backward()
+        """,
+    )
+    [note] = coded(report, "BS201")
+    assert "model is another model at script.py:9, with a parameter of another size" in str(note.expected)
+
+
+def test_a_list_that_numpy_multiplies_is_multiplied_by_math(warm: WarmScans, tmp_path: Path) -> None:
+    script = """
+        import math, numpy as np, torch
+        def split(x, shape):
+            shape = list(shape)
+            shape[shape.index(-1)] = int(x.size(-1) / -np.prod(shape))
+            return x.view(*x.size()[:-1], *shape)
+        @torch.compile
+        def f(x):
+            return split(x, (4, -1)).sum()
+        for _ in range(2):
+            f(torch.ones(3, 8))
+    """
+    [finding] = coded(warm.scan(tmp_path, script), "BS102")
+    assert str(finding.advice).startswith("Write math.prod(shape), which traces")
+    assert warm.scan(tmp_path, script.replace("np.prod(", "math.prod(")).findings == ()
+
+
+def test_a_view_of_a_tensor_of_one_row_is_a_size_of_one(warm: WarmScans, tmp_path: Path) -> None:
+    report = warm.scan(
+        tmp_path,
+        """
+        import torch
+        @torch.compile
+        def f(x):
+            return x.sin().sum()
+        for rows in (0, 6, 4, 1, 5):
+            f(torch.ones(3).unsqueeze(0) if not rows else torch.ones(rows, 2, 3)[0])
+        """,
+    )
+    told = [one.expected for one in coded(report, "BS214") if one.guard and "_base" in str(one.guard.source)]
+    assert told == [
+        "torch compiles a size of 1 apart, also of the tensor that x is a view of: compiled once more"
+    ]
+
+
+def test_a_forward_that_is_called_by_its_name_is_told(warm: WarmScans, tmp_path: Path) -> None:
+    script = """
+        import torch
+        class Policy(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.lin = torch.nn.Linear(3, 2)
+            def forward(self, x):
+                return self.lin(x).tanh()
+            def act(self, x):
+                return {}(x).argmax(-1)
+        policy = Policy()
+        for _ in range(3):
+            policy.act(torch.randn(5, 3))
+    """
+    notes = warm.scan(tmp_path, script.format("self.forward")).run.notes
+    [note] = [one for one in notes if "scan with --compile script.py:Policy.forward" in one]
+    assert note.startswith("Policy.forward is called by that name and not through its module's call")
+    assert not any(
+        "called by that name" in one for one in warm.scan(tmp_path, script.format("self")).run.notes
+    )
