@@ -262,8 +262,8 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
         r"expected TensorOptions\(dtype=|expected scalar type|same dtype, but got|legacy constructor",
         (
             "The dtypes differ while Dynamo traces, which holds numpy's arrays and numbers as tensors of"
-            " their own dtype (float64): say the dtype, torch.as_tensor(x, dtype=torch.float32) or x.float(),"
-            " before the compiled call or in this line."
+            " their own dtype (float64): say the dtype, torch.as_tensor(x, dtype=torch.float32) (of a tensor"
+            " x.float()), before the compiled call or in this line."
         ),
     ),
     (

@@ -45,21 +45,28 @@ class Version:
         cause: index of its cause.
         guards: what failed in each version that there was, that of the cause first.
         is_one: whether the code needs a plain number of what failed, so that each value is another version.
+        is_shared: whether it is of another one of the functions or classes that share the code.
     """
 
     cause: int
     step: int | None
     guards: tuple[Guard, ...]
     is_one: bool
+    is_shared: bool = False
 
 
 def reasons(
-    found: Collected, causes: Sequence[Cause], constant: Sequence[bool], chosen: Sequence[bool]
+    found: Collected,
+    causes: Sequence[Cause],
+    constant: Sequence[bool],
+    chosen: Sequence[bool],
+    shared: Sequence[str],
 ) -> list[str | None]:
     """For each cause why it is expected; None for one that repeats, grows, or is none of the known kinds.
 
     Args:
-        constant: of each, whether its code needs a plain number of it; chosen: whether it branches on it.
+        constant: of each, whether its code needs a plain number of it; chosen: whether it branches on it;
+            shared: what is said where its code is that of several functions or classes, else empty.
     """
     real = {
         index
@@ -69,18 +76,18 @@ def reasons(
         # A text that names things has as many values as there are things.
         or (_axis(cause.guard) == "few" and len(cause.recompiles) > 1 and not chosen[index])
     }
-    for versions in _by_code(found, causes):
+    for versions in _by_code(found, causes, shared):
         real |= _real(found, versions)
     return [
-        None if index in real else _why(cause, constant=is_one)
-        for index, (cause, is_one) in enumerate(zip(causes, constant, strict=True))
+        None if index in real else f"{text}: {_made(cause)}" if text else _why(cause, constant=is_one)
+        for index, (cause, is_one, text) in enumerate(zip(causes, constant, shared, strict=True))
     ]
 
 
-def _by_code(found: Collected, causes: Sequence[Cause]) -> Iterable[list[Version]]:
+def _by_code(found: Collected, causes: Sequence[Cause], shared: Sequence[str]) -> Iterable[list[Version]]:
     """The versions of each code object, in order: a function and what resumes it are compiled apart."""
     of = {
-        id(recompile): Version(index, recompile.step, guards, bool(cause.decided.lines))
+        id(recompile): Version(index, recompile.step, guards, bool(cause.decided.lines), bool(shared[index]))
         for index, cause in enumerate(causes)
         for recompile, guards in zip(cause.recompiles, cause.guards, strict=True)
     }
@@ -97,7 +104,7 @@ def _real(found: Collected, versions: Sequence[Version]) -> set[int]:
     """The causes of one code object's versions that made more of them than they have to."""
     keys = {_key(guard) for version in versions for guard in version.guards if _axis(guard) is not None}
     growing = any(_is_chain(versions, key) for key in keys)
-    modes = sum(_axis(version.guards[0]) in ("mode", "once") for version in versions)
+    modes = sum(one.is_shared or _axis(one.guards[0]) in ("mode", "once") for one in versions)
     by_cause: dict[int, list[Version]] = defaultdict(list)
     for version in versions:
         by_cause[version.cause].append(version)
@@ -114,10 +121,12 @@ def _is_bounded(
     """Whether one cause made no more versions of a code object than it has to.
 
     Args:
-        modes: versions of this code object that modes, layouts and the like made; properties: how many of
-            these vary.
+        modes: versions of this code object that modes, layouts, other classes and the like made; properties:
+            how many of these vary.
         growing: whether a number is among them of which each value is compiled apart.
     """
+    if own[0].is_shared:
+        return len(own) <= _FEW and _is_settled(found, own[-1])
     match _axis(own[0].guards[0]):
         case "mode":
             return len(own) < 2**properties and (len(own) == 1 or not growing)
@@ -216,10 +225,13 @@ def _why_parameter(cause: Cause, made: str) -> str:
     return f"{model[0]} is another model at {cause.origin.where}, with {said}"
 
 
-def _why(cause: Cause, *, constant: bool) -> str:
-    guard = cause.guard
+def _made(cause: Cause) -> str:
     times = len(cause.recompiles)
-    made = "compiled once more" if times == 1 else f"compiled {times} times more"
+    return "compiled once more" if times == 1 else f"compiled {times} times more"
+
+
+def _why(cause: Cause, *, constant: bool) -> str:
+    guard, made = cause.guard, _made(cause)
     match guard.cause:
         case "global_state" if guard.source == "grad_mode":
             return "one graph with gradients and one without"

@@ -300,12 +300,17 @@ def _stays(guard: Guard | None) -> bool:
 
 
 def _called_from(made: Sequence[Finding], again: Sequence[_Again], places: Places) -> list[Finding]:
-    """The findings; a recompile in code of others has the line of the project that called it."""
+    """The findings; a recompile has the line of the project that made the call."""
     lines = {one.finding.fingerprint: one.origin.caller for one in again if one.origin is not None}
 
     def with_line(finding: Finding) -> Finding:
         line = lines.get(finding.fingerprint)
-        if line is None or finding.called_from is not None or finding.location.owner == "project":
+        place = finding.location
+        if (
+            line is None
+            or finding.called_from is not None
+            or (line.file, line.line) == (place.file, place.line)
+        ):
             return finding
         (frame,) = places.stack([line]) or (None,)
         return replace(finding, called_from=frame)

@@ -64,7 +64,8 @@ class Taken:
         is_backward: whether the function is the ``backward`` of an ``autograd.Function``.
         set_by: the class whose ``__init__`` alone sets it; empty where it is set elsewhere too.
         made: the first line on which the function itself makes it, where a break hands it on.
-        sets_itself: the line on which a function at work gives a flag what it had at the later call; else 0.
+        sets_itself: the line on which a function at work gives a flag or a text what it had at the later
+            call; else 0.
         counted: ``line 9 of ema.py``: where a function at work adds to a number that an object keeps.
         remakes: the line on which a function at work makes a tensor anew that it keeps; else 0.
         recurs: whether the function calls itself with a part of it.
@@ -429,12 +430,12 @@ def _names(function: ast.FunctionDef) -> set[str]:
 
 
 def _sets_flag(function: ast.AST, guard: Guard) -> int:
-    """The line on which a function gives an attribute the flag that a later call had; else 0."""
+    """The line on which a function gives an attribute the flag or text that a later call had; else 0."""
     _, dot, attribute = (guard.source or "").rpartition(".")
     for node in ast.walk(function) if dot else ():
         match node:
-            case ast.Assign([ast.Attribute(attr=attr)], ast.Constant(bool(value))):
-                if attr == attribute and str(value) == guard.actual:
+            case ast.Assign([ast.Attribute(attr=attr)], ast.Constant(bool() | str() as value)):
+                if attr == attribute and guard.actual in (repr(value), type(value).__name__):
                     return node.lineno
     return 0
 

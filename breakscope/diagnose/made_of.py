@@ -71,8 +71,9 @@ class Made:
     def is_of(self, parameter: str, item: Item, dimension: int) -> bool:
         """Whether a dimension of an argument, or of an item of it, may decide it."""
         return any(
+            name == parameter
             # An item of a tensor has other dimensions than the tensor.
-            name == parameter and ((at in (item, None) and of in (dimension, None)) or at is not item is None)
+            and ((at in (item, None) and of in (dimension, None)) or (item is None and at is not None))
             for name, at, of in self.sides
         )
 
@@ -521,8 +522,6 @@ class _Reader:
 
 # What has one size after the other as its arguments, or as the first of them.
 _BY_SIDES = ("zeros", "ones", "empty", "full", "rand", "randn")
-
-
 _JOINS = ("cat", "concat", "concatenate")
 
 

@@ -1269,7 +1269,7 @@ def _attribute(guard: Guard, times: int, does: Taken) -> str:
             f" one, {how}"
         )
     if "None" in (guard.expected, guard.actual):
-        return _optional(guard, does) if name.endswith(".grad") else _empty_at_first(guard, name)
+        return _optional(guard, does) if name.endswith(".grad") else _empty_at_first(guard, name, does)
     if guard.expected and _kind(guard.expected) == "float":
         return _float_attribute(guard, name, does)
     if re.search(r"[<>]|[!=]=", guard.expected or ""):
@@ -1307,7 +1307,12 @@ def of_kept_state(guard: Guard, package: str, times: int, *, is_any: bool) -> st
     )
 
 
-def _empty_at_first(guard: Guard, name: str) -> str:
+def _empty_at_first(guard: Guard, name: str, does: Taken) -> str:
+    if does.sets_itself:
+        return (
+            f"the code gives {name} its value itself, {guard.actual} in line {does.sets_itself}: give it that"
+            " before the first call, or make that call in eager"
+        )
     return (
         f"give {name} its value in __init__, or call the module once in eager before it is compiled: it is"
         f" {guard.expected} at one call and {guard.actual} at another. Where it is emptied on purpose, a"
@@ -1630,15 +1635,15 @@ def _unrolled(guard: Guard, does: Taken) -> str | None:
     )
 
 
-def _only_named(guard: Guard, origin: Origin | None) -> str:
-    """``; the later one alone has cache and use_cache``: of the call itself, where the guard has not all."""
+def only_named(guard: Guard, origin: Origin | None) -> str:
+    """``the later one alone has cache and use_cache``: of the call itself, where the guard has not all."""
     if origin is None or origin.within or not any(origin.named):
         return ""
     if sum(map(len, origin.named)) == 1 and f"'{max(origin.named)[0]}'" in _seen(guard):
         return ""
     calls = zip(("the later one alone", "the earlier one alone"), origin.named, strict=True)
     said = [f"{which} has {listed(list(names[:_SEVERAL]))}" for which, names in calls if names]
-    return f"; {', '.join(said)}"
+    return ", ".join(said)
 
 
 def _filled(guard: Guard, origin: Origin | None, does: Taken) -> str | None:
@@ -1651,7 +1656,8 @@ def _filled(guard: Guard, origin: Origin | None, does: Taken) -> str | None:
     by_name = guard.source == "kwargs" or does.is_named
     if guard.cause == "container" and (by_name or does.is_varied):
         of_library = origin is not None and "generate" in (origin.by, origin.by_before)
-        more = _only_named(guard, origin) * by_name
+        more = only_named(guard, origin) * by_name
+        more = f"; {more}" * bool(more)
         normal = (
             f"calls pass other arguments by {'name' if by_name else 'place'} ({_seen(guard)} in"
             f" {guard.source}{more}): a version for each way to call it is normal, made once"

@@ -21,11 +21,13 @@ from breakscope.diagnose.library_advice import package_of
 from breakscope.diagnose.origins import Origin, decides, is_wrapper, lines_of, mode_of, origin, where_defined
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.recompile_advice import (
+    IS_OPTIMIZER,
     SPECIAL_SIZES,
     advice,
     asks_for_several,
     listed,
     of_kept_state,
+    only_named,
 )
 from breakscope.diagnose.records import RawFrame
 from breakscope.report.model import Counts, Finding, Guard, Location
@@ -357,7 +359,7 @@ _ITEM_NUMBER = re.compile(r"\[\d+\]")
 _STATES = ("type", "constant_value", "container", "identity", "global_state")
 
 
-_HAS = re.compile(r"(?:not )?hasattr\(.*, '(\w+)'\)")
+_HAS = re.compile(r"(?:not )?(?:hasattr\(.*, '(\w+)'\)|___dict_contains\('(\w+)', .*\.__dict__\))")
 
 
 def _failed_too(
@@ -375,8 +377,9 @@ def _failed_too(
         if source.endswith("._base"):
             continue  # what is no view this time: _views tells of it
         if (absent := _HAS.match(text)) is not None:
-            name, _ = named(f"{source}.{absent[1]}", function)
-            found[str(name)] = None
+            name, _ = named(f"{source.removesuffix('.__dict__')}.{absent[1] or absent[2]}", function)
+            if name != guard.source:
+                found[str(name)] = None
             continue
         if ".size()" in source or (at is not None and (before, now) in own):
             continue  # what is asked of sizes fails with them
@@ -429,12 +432,34 @@ def findings(found: Collected, causes_found: list[Cause], places: Places) -> lis
         for cause, one in zip(causes_found, does, strict=True)
     ]
     chosen = [bool(one.needed(("test",))) for one in does]
-    why = expected.reasons(found, causes_found, constant, chosen)
+    shared = [_shared(cause, one) for cause, one in zip(causes_found, does, strict=True)]
+    why = expected.reasons(found, causes_found, constant, chosen, shared)
     return [
         _finding(found, cause, places, use, reason)
         for cause, use, reason in zip(causes_found, does, why, strict=True)
         if cause.recompiles
     ]
+
+
+_SET_BEFORE = "; the code sets it itself in line {}, and set before the first call it saves that"
+
+
+def _shared(cause: Cause, does: Taken) -> str:
+    """Of a function whose code several functions or classes share, what that is; else empty."""
+    guard, seen = cause.guard, cause.origin
+    if guard.cause == "identity" and IS_OPTIMIZER.search(str(guard.values)):
+        return "each optimizer is a version of the code that steps it"
+    if guard.cause == "identity" and does.closed:
+        return f"{does.closed} makes one code for each {guard.source}, and each is a version of it"
+    if guard.cause == "type" and guard.source in ("self", "args[0]") and "None" not in guard.values:
+        return f"objects of {len(guard.values)} classes share this code, and each class is a version of it"
+    wrapped = guard.cause == "identity" and is_wrapper(cause.frame.file)
+    if wrapped and seen is not None and seen.other != seen.entry:
+        return f"{seen.other} and {seen.entry} share torch's wrapper, and each is a version of it"
+    if guard.cause == "container" and guard.source == "kwargs":
+        named = only_named(guard, seen)
+        return f"calls pass other arguments by name{f' ({named})' * bool(named)}, and each way is a version"
+    return ""
 
 
 def _finding(
@@ -480,7 +505,9 @@ def _finding(
         last_step=max(steps, default=None),
         expected=None
         if divides or raised or turns or why_expected is None
-        else _named(why_expected, cause, seen),
+        else _named(
+            f"{why_expected}{_SET_BEFORE.format(does.sets_itself) * bool(does.sets_itself)}", cause, seen
+        ),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from breakscope import catalog
 from breakscope.catalog.entry import Severity
@@ -245,7 +246,7 @@ class Maker:
         frames = list(finding.stack)
         if frames and (frames[-1].file, frames[-1].line) == (finding.location.file, finding.location.line):
             frames.pop()
-        if not frames and finding.called_from:
+        if not frames and finding.called_from and finding.location.owner != "project":
             frames = [finding.called_from]
         steps: list[str] = []
         folded = 0
@@ -263,10 +264,12 @@ class Maker:
         return _ARROW.join(steps)
 
     def _own_line(self, finding: Finding) -> str:
-        """The innermost line of the project that leads to a place in somebody else's code."""
-        if finding.location.owner == "project":
-            return ""
-        frames = [*filter(None, (finding.called_from,)), *finding.stack]
+        """The line of the project that leads to a place in somebody else's code, or that made a call."""
+        own_code = finding.location.owner == "project"
+        frames = [*filter(None, (finding.called_from,)), *(() if own_code else finding.stack)]
+        said = f"{finding.expected or finding.advice or ''} "
+        if own_code and any(re.search(rf"\b{_short(frame)}\b", said) for frame in frames):
+            return ""  # what is said names the call itself
         own = [
             f"{self._path(frame.file, frame.line)}  {harmless(frame.source.strip())}"
             for frame in frames
@@ -350,3 +353,8 @@ def inside(cost: Cost | None) -> str:
         f"{milliseconds(ms)} ms {what}" for ms, what in sorted(parts, key=lambda part: -part[0]) if ms > 0
     )
     return text + (f"; {seen.launches:g} launches" if seen.launches else "")
+
+
+def _short(frame: Frame) -> str:
+    """A pattern for a line as sentences name it: ``train.py:27``."""
+    return re.escape(f"{PurePath(frame.file.replace(chr(92), '/')).name}:{frame.line}")

@@ -251,3 +251,94 @@ def test_a_forward_that_is_called_by_its_name_is_told(warm: WarmScans, tmp_path:
     assert not any(
         "called by that name" in one for one in warm.scan(tmp_path, script.format("self")).run.notes
     )
+
+
+SHARED = """
+    import functools, torch
+    def deco(func):
+        @functools.wraps(func)
+        def wrapper(self, *args, **kwargs):
+            return func(self, *args, **kwargs)
+        return wrapper
+    class A(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lin = torch.nn.Linear(4, 4)
+        @deco
+        def forward(self, x, scale=None):
+            return self.lin(x)
+    class B(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lin = torch.nn.Linear(4, 2)
+        @deco
+        def forward(self, x):
+            return self.lin(x).relu()
+    a, b = A(), B()
+    for step in range({steps}):
+        a(x=torch.ones(3, 4)).sum().backward()
+        b(x=torch.ones(3, 4)).sum().backward()
+    a(x=torch.ones(3, 4), scale=2.0)
+    for _ in range({steps}):
+        a(x=torch.ones(3, 4)).sum().backward()
+"""
+
+
+@pytest.mark.parametrize(("steps", "is_settled"), [(7, True), (1, False)])
+def test_what_functions_share_and_ways_to_call_are_a_version_each_once(
+    warm: WarmScans, tmp_path: Path, steps: int, is_settled: bool
+) -> None:
+    """They may still grow as long as the run is short."""
+    report = warm.scan(tmp_path, SHARED.format(steps=steps))
+    [function] = coded(report, "BS210")
+    [ways] = coded(report, "BS211")
+    assert (function.expected is not None, ways.expected is not None) == (is_settled, is_settled)
+    if is_settled:
+        assert function.expected == (
+            "deco makes one code for each func, and each is a version of it: compiled once more"
+        )
+        assert "the later one alone has scale" in str(ways.expected)
+
+
+def test_a_value_that_the_code_sets_itself_names_the_line(warm: WarmScans, tmp_path: Path) -> None:
+    script = """
+        import torch
+        class Config:
+            def __init__(self):
+                {}
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.config = Config()
+            def forward(self, x):
+                if getattr(self.config, "kind", None) is None:
+                    self.config.kind = "sum"
+                return x.sum() if self.config.kind == "sum" else x.mean()
+        net = torch.compile(Net())
+        for _ in range(9):
+            net(torch.ones(3))
+    """
+    [note] = coded(warm.scan(tmp_path, script.format("self.kind = None")), "BS209")
+    assert str(note.expected).endswith(
+        "the code sets it itself in line 12, and set before the first call it saves that"
+    )
+    [missing] = coded(warm.scan(tmp_path, script.format("pass")), "BS209")
+    assert "changed at the same call" not in str(missing.advice)
+    assert warm.scan(tmp_path, script.format("self.kind = 'sum'")).findings == ()
+
+
+def test_a_recompile_in_ones_own_code_has_the_line_of_its_call(warm: WarmScans, tmp_path: Path) -> None:
+    report = warm.scan(
+        tmp_path,
+        """
+        import torch
+        @torch.compile
+        def f(x):
+            return x * 2
+        f(torch.ones(3, 5))
+        f(torch.ones(4, 5))
+        """,
+    )
+    [size] = coded(report, "BS201")
+    assert size.called_from is not None
+    assert size.called_from.source == "f(torch.ones(4, 5))"

@@ -169,3 +169,21 @@ def test_a_comprehensions_iterator_is_not_named_beside_itself(warm: WarmScans, t
     )
     assert [one for one in report.findings if ".0 changed" in str(one.advice)] == []
     assert any("comprehension's iterator" in str(one.guard and one.guard.source) for one in report.findings)
+
+
+def test_a_list_of_items_of_other_lengths_is_no_batch(warm: WarmScans, tmp_path: Path) -> None:
+    script = """
+        import torch
+        @torch.compile
+        def f(series):
+            return sum(one.sum() for one in series)
+        for lengths in {}:
+            f([torch.ones(n, 3) for n in lengths])
+    """
+    lists = warm.scan(tmp_path, script.format("[(40, 64, 50), (33, 64, 20), (64, 30)]"))
+    [items] = coded(lists, "BS211")
+    assert "keep it the same (drop_last=True where they are the samples of a batch)" in str(items.advice)
+    assert coded(lists, "BS201")
+    assert not any("drop_last" in str(one.expected or one.advice) for one in coded(lists, "BS201"))
+    batches = warm.scan(tmp_path, script.format("[(40, 40), (33, 33)]"))
+    assert any("drop_last" in str(one.expected or one.advice) for one in coded(batches, "BS201"))
