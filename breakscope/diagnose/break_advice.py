@@ -241,7 +241,8 @@ def _of_site(
         if way_out and site.use.searched:
             return f"{whole}. Until then {until_then}. {break_words.SEARCHED}"
         return f"{whole}. Until then {until_then}{way_out}.{besides}"
-    return _of_cause(code, cause, site)
+    besides = _besides(site) if code == "BS116" and site.theirs is None else ""
+    return f"{_of_cause(code, cause, site)}{besides}"
 
 
 def _of_body(site: Site) -> str:
@@ -379,6 +380,8 @@ def _of_seen(code: str, site: Site) -> str | None:
         words = _words(site)
         where = f" {words['there']}" if site.shape == "pick" else " in the caller"
         return break_words.PICKED[kind].format(of=name, where=where, back=words["back"], read=words["read"])
+    if (found := _RANGE_LISTED.search(site.expression)) is not None and code in ("BS102", "BS103"):
+        return break_words.RANGE_LISTED.format(given=found["given"])
     if code == "BS116" and (of_rnn := _of_rnn(site)) is not None:
         return of_rnn
     if code == "BS102" and site.of_array and site.expression.endswith(".tolist()"):
@@ -390,6 +393,13 @@ def _of_seen(code: str, site: Site) -> str | None:
     if code == "BS105" and not site.on_arrays:
         return _of_cells(site) if site.shape == "written" else _of_positions(site)
     return None
+
+
+# A tensor of numbers that Python has: of sizes, of how many dimensions there are, of constants.
+_RANGE_LISTED = re.compile(
+    r"torch\.arange\((?P<given>(len\([\w.]+\)|[\w.]+\.(shape\[-?\d+\]|ndim\b|dim\(\)|size\(-?\d+\))|\d+|[\s,+*/-])+)\)"
+    r"(\.\w+\(\))*\.tolist\(\)"
+)
 
 
 def _of_rnn(site: Site) -> str | None:
@@ -794,6 +804,8 @@ def _of_draw(site: Site) -> str | None:
         )
     if site.condition is not None:
         return _of_drawn_test(site.condition, site.turns)
+    if site.shape == "random" and site.use.also and site.turns and re.search(r"[<>]", site.statement):
+        return _of_drawn_test(re.sub(r"^\w+ = ", "", site.statement), site.turns)
     if _DRAWS_MANY.search(site.expression) and not _is_one_number(site):
         return source_advice.of_draws(site.expression)
     was_drawn = not re.search(r"\b(random|np|numpy)\b|seed", site.expression)  # it is needed as a number here

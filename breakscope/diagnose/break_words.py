@@ -16,8 +16,9 @@ GUARDED = (
 PACKED = (
     f"The input is packed, so {CONFIG}.allow_rnn = True alone does not help: set it, give the RNN the padded"
     " batch and mask the padding afterwards, where it runs in one direction, with"
-    " out[torch.arange(len(out)), lengths - 1] for its last state; or leave the packed RNN eager and compile"
-    " what stands before and after it."
+    " out[torch.arange(len(out)), lengths - 1] for its last state, which is unrolled then, a version for each"
+    " length and the longer the more; or leave the packed RNN eager and compile what stands before and after"
+    " it, which is better for long ones."
 )
 NUMBER_OF_DATA = (
     "Python needs a number here that only data tells: keep it a tensor up to this line and write the line"
@@ -30,6 +31,10 @@ PACKED_BOTH_WAYS = (
 NAMESAKE = (
     "Torch takes {file} for the package `{name}`, or for a part of one, which Dynamo never traces: give the"
     " file another name."
+)
+RANGE_LISTED = (
+    "Write list(range({given})) in its place: torch.arange makes a tensor of numbers that Python has, only"
+    " for them to be read back, and what takes a list of ints (dim=, view) takes no tensor."
 )
 RNN_MADE = (
     "A recurrent module is made here, which no setting has traced: make it before the compiled call, and pass"
@@ -230,6 +235,14 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
     ),
     (
         ("BS107", "BS110", "BS111"),
+        r"`?torch\._C\._is_tracing|<built-in method _is_tracing",
+        (
+            "Write torch.jit.is_tracing() in the place of torch._C._is_tracing(), which asks the same: Dynamo"
+            " knows the one to be False, and sees nothing of the other."
+        ),
+    ),
+    (
+        ("BS107", "BS110", "BS111"),
         r"cython_function_or_method|\bpybind11_|\bnb_func\b|\bnanobind\b",
         (
             "What is called is compiled code of another language (Cython, pybind11), of which Dynamo sees"
@@ -296,6 +309,15 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
             "A generator is at work where the graph breaks, and Dynamo cannot make it again behind the break:"
             " make a list of it first, before the compiled call (as params = list(model.parameters())), or"
             " repair the break in the function that runs it."
+        ),
+    ),
+    (
+        ("BS121",),
+        r"duplicate tensor input",
+        (
+            "One tensor is given twice to apply() of an autograd.Function, which Dynamo does not trace: give"
+            " it a .clone() for the second one, or let the function take it once; where the line is a"
+            " library's, leave it."
         ),
     ),
     (

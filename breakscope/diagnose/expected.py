@@ -274,7 +274,7 @@ def _of_times(cause: Cause) -> str:
     pieces = f", in {parts} {'parts of the function' if resumed else 'modules or functions'}" * (parts > 1)
     if len(cause.recompiles) <= once:
         return pieces
-    apart = "what is compiled apart (a mode, a gradient, a layout, a size of 1)"
+    apart = "what is compiled apart (a mode, a gradient, a layout, a size of 1, another module)"
     return f"{pieces}, as {apart} has a second size of its own"
 
 
@@ -305,12 +305,18 @@ def _why_size(cause: Cause, made: str, *, constant: bool) -> str:
     if after in _APART and not later:
         return f"torch compiles a size of {after} apart: {made}"
     after = later[0] if later else after
-    if guard.dimension == 0 and before.isdecimal() and after.isdecimal() and int(after) < int(before):
+    if (guard.source or "").startswith("self.") and cause.origin is not None and cause.origin.same_call:
+        return f"another module, whose {guard.source} has another size ({before}, then {after}): {made}"
+    size = next(iter(cause.origin.sizes), None) if cause.origin is not None else None
+    of = guard.dimension if size is None else size.dimension
+    # What a break hands on, or an object holds, is no batch.
+    is_batch = not (of if size is None else size.no_batch) and not _NO_BATCH.search(guard.source or "")
+    is_less = before.isdecimal() and after.isdecimal() and int(after) < int(before)
+    if is_less and (is_batch or guard.dimension == 0):
         said = f"a smaller size ({after} after {before}){_after(cause, constant=constant)}: {made}"
-        # What a break hands on, or an object holds, is no batch.
-        batch = "; if it is an epoch's last batch of a DataLoader, drop_last=True leaves it out"
-        of_item = cause.origin is not None and any(size.of_item for size in cause.origin.sizes[:1])
-        return said if of_item or _NO_BATCH.search(guard.source or "") else said + batch
+        which = f" (dimension {of} holds it)" * bool(of)
+        hint = f"; if it is an epoch's last batch of a DataLoader{which}, drop_last=True leaves it out"
+        return said + hint * is_batch
     return f"a second size of dimension {guard.dimension}{_after(cause, constant=constant)}: {made}"
 
 

@@ -147,8 +147,9 @@ def _with_recompiles(now: Sequence[Finding]) -> list[Finding]:
 
 
 _DYNAMIC_AT_ONCE = (
-    "dynamic=True in torch.compile saves some of those for sizes, where nothing of a fixed"
-    " size is as large at the first call, but a graph for any size takes longer to compile than one for one."
+    "dynamic=True in torch.compile makes one graph for any size at once, where nothing of a fixed size is as"
+    " large at the first call, and dynamic=False one for each size: the first way compiles less often, and"
+    " each compile of the second is as a rule shorter."
 )
 
 
@@ -1080,7 +1081,10 @@ def _compiled_alone(
         site = None if _is_passed(guard, seen) else _around(seen.within, sites, places)
         if site is not None:
             what = one.finding.location.function
-            other = f"another {guard.source}" if guard.source else "other arguments"
+            views = f"a view of another tensor as {listed([*one.cause.views])} at some of them"
+            other = (
+                f"another {guard.source}" if guard.source else views if one.cause.views else "other arguments"
+            )
             if guard.cause == "requires_grad":
                 other = f"{guard.source} that needs a gradient, and one that needs none"
             runs = f"One call at {seen.where} runs {what} more than once, with {other}"

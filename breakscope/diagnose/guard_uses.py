@@ -64,8 +64,8 @@ class Taken:
         is_backward: whether the function is the ``backward`` of an ``autograd.Function``.
         set_by: the class whose ``__init__`` alone sets it; empty where it is set elsewhere too.
         made: the first line on which the function itself makes it, where a break hands it on.
-        sets_itself: the line on which a function at work gives a flag or a text what it had at the later
-            call; else 0.
+        sets_itself: ``line 9``: where a function at work gives a flag or a text what it had at the later
+            call; else empty.
         counted: ``line 9 of ema.py``: where a function at work adds to a number that an object keeps.
         remakes: the line on which a function at work makes a tensor anew that it keeps; else 0.
         recurs: whether the function calls itself with a part of it.
@@ -89,7 +89,7 @@ class Taken:
     is_backward: bool = False
     set_by: str = ""
     made: int = 0
-    sets_itself: int = 0
+    sets_itself: str = ""
     counted: str = ""
     remakes: int = 0
     recurs: bool = False
@@ -399,7 +399,7 @@ def taken(
         is_backward=any(getattr(way[-1], "name", "") == "backward" for way in ways[:1]),
         set_by=_set_by(ways, guard.source or ""),
         made=_made(ways[0], guard.source or "") if ways and guard.resumed else 0,
-        sets_itself=next(filter(None, (_sets_flag(way[-1], guard) for way in ways)), 0),
+        sets_itself=next(filter(None, (_sets_flag(way[-1], guard) for way in ways)), ""),
         counted=next(
             filter(
                 None, (_counts(way[-1], guard, "" if file == at_work[0][0] else file) for file, way in worked)
@@ -429,15 +429,16 @@ def _names(function: ast.FunctionDef) -> set[str]:
     return uses.parameters(function) | {name.id for name in names if isinstance(name.ctx, ast.Store)}
 
 
-def _sets_flag(function: ast.AST, guard: Guard) -> int:
-    """The line on which a function gives an attribute the flag or text that a later call had; else 0."""
+def _sets_flag(function: ast.AST, guard: Guard) -> str:
+    """The lines on which a function gives an attribute the flag or text that a later call had; else empty."""
     _, dot, attribute = (guard.source or "").rpartition(".")
+    lines = []
     for node in ast.walk(function) if dot else ():
         match node:
             case ast.Assign([ast.Attribute(attr=attr)], ast.Constant(bool() | str() as value)):
-                if attr == attribute and guard.actual in (repr(value), type(value).__name__):
-                    return node.lineno
-    return 0
+                if attr == attribute and guard.actual in (repr(value), type(value).__name__, "set"):
+                    lines.append(str(node.lineno))
+    return f"line{'s' * (len(lines) > 1)} {' or '.join(lines)}" if lines else ""
 
 
 def _picks(function: ast.AST, name: str) -> tuple[str, ...]:

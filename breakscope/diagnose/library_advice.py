@@ -340,7 +340,10 @@ _ASKS_RATE = re.compile(r"(layer_?drop|drop_path)\w* (>|!=) 0")
 def _dropped(theirs: Theirs) -> str:
     """Layers that are skipped at random cannot be in one graph; most models draw even where the rate is 0."""
     rate = f"{theirs.drop.removeprefix('self.')}{_of_class(theirs)}" if theirs.drop else "the rate"
-    one_by_one = "compile the layers one by one (layer.compile()) and leave the loop in Python"
+    one_by_one = (
+        f"compile the layers one by one (layer.compile(), with {_CONFIG}.recompile_limit raised, as they"
+        " share one code) and leave the loop in Python"
+    )
     asked = str(theirs.settings)
     if theirs.drop and (theirs.drop.rpartition(".")[2] in asked or _ASKS_RATE.search(asked)):
         when = "the model is made" if theirs.drop.startswith("config.") else "the first call"

@@ -36,7 +36,8 @@ class Size:
         tokens: whether it holds whole numbers under a name for text: indices are not padded.
         path: where it stands in the call: ``args[0]['ids']``.
         parameter: the name of the argument in the function that is called.
-        of_item: whether it is one item's alone: others of its list changed in another way, as no batch does.
+        no_batch: whether it is surely none's: another item of its list changed in another way, or what else
+            the call passes has other sizes in that dimension.
     """
 
     argument: str
@@ -47,7 +48,7 @@ class Size:
     tokens: bool = False
     path: str = ""
     parameter: str = ""
-    of_item: bool = False
+    no_batch: bool = False
 
     @property
     def item(self) -> made_of.Item:
@@ -184,7 +185,14 @@ def origin(
         left = [size for size in left if made.is_of(size.parameter, size.item, size.dimension)] or left
         explains = left or made.kept or made.lines or len(unrelated) < len(values)
         sizes = left if explains else sizes
-    sizes = [replace(size, of_item=any(_is_other_item(size, one) for one in sizes)) for size in sizes]
+    batch = _batch(second)
+    sizes = [
+        replace(
+            size,
+            no_batch=size.dimension != batch or any(_is_other_item(size, one) for one in sizes),
+        )
+        for size in sizes
+    ]
     sizes.sort(key=lambda size: _likeness(size, guard), reverse=True)
     where, by, caller = _line_of_project(second, places)
     before_it, by_before, caller_before = _line_of_project(first, places)
@@ -292,6 +300,17 @@ def together(seen: Origin) -> list[Size]:
     size = seen.sizes[0]
     same = [other for other in seen.sizes if (other.old, other.new) == (size.old, size.new)]
     return sorted(same, key=lambda other: (not other.tokens, other.path, other.dimension))
+
+
+def _batch(signature: Event) -> int | None:
+    """The dimension in which all tensors that a call passes are as large; None where there is none."""
+    passed = leaves(signature["args"], signature["kwargs"])
+    shapes = [held["shape"] for _, kind, held in passed if kind == "tensor"]
+    shapes = [shape for shape in shapes if shape and (*shape,) != (1,)]
+    for dimension in (0, 1):
+        if len({shape[dimension] if dimension < len(shape) else None for shape in shapes}) <= 1:
+            return dimension
+    return None
 
 
 _OF_LIST = re.compile(r"(?P<list>.*\])\[\d+\]")

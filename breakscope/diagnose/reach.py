@@ -784,6 +784,8 @@ def _breaks(node: ast.AST, around: Sequence[ast.AST]) -> TypeGuard[ast.expr | as
     match node:
         case ast.Call(ast.Name("print")):
             return True
+        case ast.Call() if uses.RANDOM.match(ast.unparse(node.func) + "("):
+            return True
         case ast.Call(ast.Attribute(attr="item" | "tolist" | "numpy" | "nonzero" | "backward"), []):
             return True
         case ast.Call(ast.Attribute(ast.Attribute(attr="autograd"), "grad") | ast.Name("deepcopy")):

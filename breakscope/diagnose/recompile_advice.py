@@ -133,6 +133,8 @@ def _whole(origin: Origin | None) -> str:
 
 def call_of(origin: Origin) -> str:
     """The outermost call, by the project's line: ``the call at train.py:27``."""
+    if origin.by in ("forward", "__call__"):
+        return f"a call inside of the module that {origin.where} calls"
     if origin.by is not None:
         return f"the call that {origin.by}() makes ({origin.where})"
     if len(origin.lines) > 1:
@@ -754,7 +756,7 @@ _IN_LIST = re.compile(r"\].*\[\d+\]")  # of ``args[0][1]['boxes']``: one of a li
 
 
 def _pad(size: Size) -> str:
-    if size.dimension == 0 and size.new < size.old and not (size.of_item or _IN_LIST.search(size.path)):
+    if size.dimension == 0 and size.new < size.old and not (size.no_batch or _IN_LIST.search(size.path)):
         return "pad to one size (drop_last=True where it is a smaller last batch)"
     if size.tokens and size.dimension == 1:
         return "pad to one size (pad_to_multiple_of= of the tokenizer or collator keeps the sizes few)"
@@ -1236,6 +1238,8 @@ def _attribute(guard: Guard, times: int, does: Taken) -> str:
             " is made for each: keep it as a tensor, as torch's optimizers do where they are capturable, or"
             " count outside of the compiled function"
         )
+    if does.sets_itself and guard.expected in ("unset", "None"):
+        return _set_here(guard, name, does)
     if does.set_by:
         return (
             f"no line here but __init__ sets {name}: objects of {does.set_by} that were made with another"
@@ -1259,7 +1263,7 @@ def _attribute(guard: Guard, times: int, does: Taken) -> str:
         )
     if set(guard.values) == {"True", "False"}:
         how = (
-            f"make the first call in eager: the code sets it itself, in line {does.sets_itself}, with what it"
+            f"make the first call in eager: the code sets it itself, in {does.sets_itself}, with what it"
             " does once"
             if does.sets_itself
             else "set it before the first call and keep it"
@@ -1307,12 +1311,17 @@ def of_kept_state(guard: Guard, package: str, times: int, *, is_any: bool) -> st
     )
 
 
+def _set_here(guard: Guard, name: str, does: Taken) -> str:
+    value = f", {guard.actual}" if guard.actual not in ("set", "str") else ""
+    return (
+        f"the code gives {name} its value itself{value} in {does.sets_itself}: give it that before the"
+        " first call, or make that call in eager"
+    )
+
+
 def _empty_at_first(guard: Guard, name: str, does: Taken) -> str:
     if does.sets_itself:
-        return (
-            f"the code gives {name} its value itself, {guard.actual} in line {does.sets_itself}: give it that"
-            " before the first call, or make that call in eager"
-        )
+        return _set_here(guard, name, does)
     return (
         f"give {name} its value in __init__, or call the module once in eager before it is compiled: it is"
         f" {guard.expected} at one call and {guard.actual} at another. Where it is emptied on purpose, a"

@@ -330,22 +330,25 @@ def _closest(item: Recompile, read: Sequence[tuple[GuardFailure, Guard]]) -> lis
         number = len(sizes) + len({_ITEM_NUMBER.sub("[]", source) for source in others})
         lacks[version] = max(1, number) + unasked
         sources[version] = {one.source for one in failed}
+
+    def is_of_object(one: tuple[GuardFailure, Guard]) -> bool:
+        """Whether it was made for another module or function, which this one never is."""
+        return not _weight(one[1])
+
     if any(failure.compile_id not in lacks for failure, _ in read):
-        return list(read)
+        return sorted(read, key=is_of_object)
 
     def is_of_mode(one: tuple[GuardFailure, Guard]) -> bool:
         """Whether it was made for another mode: such a one serves no call of this one, however alike."""
         asked = sources[one[0].compile_id]
-        return any(source == "GLOBAL_STATE" or source.endswith(".training") for source in asked)
+        return one[1].cause == "requires_grad" or any(
+            source == "GLOBAL_STATE" or source.endswith(".training") for source in asked
+        )
 
     def comes_again(one: tuple[GuardFailure, Guard]) -> bool:
         """Whether it lacks a state, as None or a flag, that another version has: a number is what is new."""
         own = sources[one[0].compile_id]
         return one[1].cause in _STATES and any(own.isdisjoint(other) for other in sources.values())
-
-    def is_of_object(one: tuple[GuardFailure, Guard]) -> bool:
-        """Whether it was made for another module or function, which this one never is."""
-        return not _weight(one[1])
 
     return sorted(
         read,
@@ -441,7 +444,7 @@ def findings(found: Collected, causes_found: list[Cause], places: Places) -> lis
     ]
 
 
-_SET_BEFORE = "; the code sets it itself in line {}, and set before the first call it saves that"
+_SET_BEFORE = "; the code sets it itself in {}, and set before the first call it saves that"
 
 
 def _shared(cause: Cause, does: Taken) -> str:

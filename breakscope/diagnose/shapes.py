@@ -217,7 +217,8 @@ def _of_place(around: Sequence[ast.AST], code: str, callers: Sequence[Sequence[a
     if isinstance(innermost, ast.expr) and uses.RANDOM.search(ast.unparse(innermost)):
         decided = [uses.statement(end.way) for end in becomes.ends(around) if end.kind == "test"]
         drops = any(one is not None and leaves_out_layers(one, around) for one in decided)
-        return Use("layerdrop" if drops else "random", value)
+        asked = tuple(sorted({one.lineno for one in decided if one is not None}))
+        return Use("layerdrop" if drops else "random", value, also=asked[:_MOST_ALSO])
     if isinstance(innermost, ast.Slice):
         return Use("slice", value)
     if any(map(chooses_text, around)):

@@ -478,7 +478,7 @@ def _disabled(site: Site, stack: Sequence[Frame], places: Places) -> str:
     return "" if found is None else f"`{found[0]}` ({places.short(found[1], found[2])})"
 
 
-_FIXED = re.compile(r"range\((\d|self\.)[^(]*\)")  # as many turns at each call
+_FIXED = re.compile(r"range\(((\d+|self\.[\w.]+)(, )?)+\)")  # as many turns at each call
 
 
 def _repeated_by(stack: Sequence[Frame], found: Collected, places: Places) -> str:

@@ -16,9 +16,10 @@ from breakscope.diagnose.guard_text import Failed
 from breakscope.inside.torch_api import MISSING, get
 
 _VERSIONS = 8  # the latest ones are asked
-_AT_MOST_S = 0.25  # for one recompile
+_AT_MOST_S = 0.5  # for one recompile
 _CHECKED = re.compile(
-    r"check_tensor\(.*, requires_grad=(True|False), size=\[(?P<size>[^\]]*)\](, stride=\[[^\]]*\])?\)"
+    r"check_tensor\(.*, (?P<dtype>torch\.\w+), device=[\w:]+, requires_grad=(?P<grad>True|False)"
+    r", size=\[(?P<size>[^\]]*)\](, stride=\[[^\]]*\])?\)"
 )
 _OF_PARAMETER = re.compile(r"check_tensor\(.*, Parameter, DispatchKeySet\(")
 _LONG, _TEXTS = 400, 16  # characters of a guard that are kept, and how many guards of a version
@@ -134,7 +135,8 @@ def _of_leaf(leaf: Any, source: str, value: Any) -> Iterator[Failed]:
         for at, (before, now) in enumerate(zip(sizes, value.shape, strict=False))
         if before not in ("None", str(int(now)))
     ]
-    if len(sizes) != len(value.shape) or not differ:
+    kind = (checked["grad"], checked["dtype"]) != (str(value.requires_grad), str(value.dtype))
+    if len(sizes) != len(value.shape) or not differ or kind:
         yield Failed(source)
     of_parameter = _OF_PARAMETER.match(text) is not None
     for at, before, now in differ:
