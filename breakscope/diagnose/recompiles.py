@@ -333,7 +333,8 @@ def _closest(item: Recompile, read: Sequence[tuple[GuardFailure, Guard]]) -> lis
 
     def is_of_object(one: tuple[GuardFailure, Guard]) -> bool:
         """Whether it was made for another module or function, which this one never is."""
-        return not _weight(one[1])
+        own_tensor = one[1].cause == "size" and (one[1].source or "").startswith("self.")
+        return own_tensor or not _weight(one[1])
 
     if any(failure.compile_id not in lacks for failure, _ in read):
         return sorted(read, key=is_of_object)
