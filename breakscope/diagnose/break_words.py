@@ -136,7 +136,8 @@ OF_ARRAY = (
 )
 LISTED_ARRAY = (
     "`{name}` comes out of numpy, which Dynamo traces as a tensor: return it, and call tolist() in the"
-    " caller; or keep a list of Python's numbers from the start."
+    " caller; or keep a list of Python's numbers from the start. Passed in, each list by which code slices,"
+    " loops or picks is a graph: where many come, run a fixed number of turns and mask in its place."
 )
 SEARCHED = (
     "But values steer this loop all over, as in NMS, so that no graph holds it: leave its function out of"

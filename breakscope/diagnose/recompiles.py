@@ -455,7 +455,7 @@ def _shared(cause: Cause, does: Taken) -> str:
         return "each optimizer is a version of the code that steps it"
     if guard.cause == "identity" and does.closed:
         return f"{does.closed} makes one code for each {guard.source}, and each is a version of it"
-    if guard.cause == "type" and guard.source in ("self", "args[0]") and "None" not in guard.values:
+    if guard.cause == "type" and guard.source in ("self", "args[0]") and _PLAIN.isdisjoint(guard.values):
         return f"objects of {len(guard.values)} classes share this code, and each class is a version of it"
     wrapped = guard.cause == "identity" and is_wrapper(cause.frame.file)
     if wrapped and seen is not None and seen.other != seen.entry:
@@ -673,10 +673,11 @@ def _of_library(cause: Cause, seen: Origin | None, said: str) -> str:
     if _is_layout(guard) and not is_passed:
         alone = seen is not None and seen.by is not None and not seen.within
         return _LAYOUT.format(guard.source, _COMPILED_ALONE if alone else _BROKEN_AROUND)
-    by = None if seen is None or seen.within else seen.by if seen.by != seen.by_before else None
-    if re.search(r"\b[Pp]ass \S+ always as one type", said) and by is not None and seen is not None:
-        return _TYPES_OF_CALLS.format(guard.source, seen.earlier, by, seen.where)
-    if re.search(r"\b[Pp]ass \S+ always as one type", said) and not is_passed:
+    is_of_types = re.search(r"\b[Pp]ass \S+ always as one type", said) is not None
+    apart = seen is not None and not seen.within and seen.by not in (None, seen.by_before)
+    if is_of_types and apart and seen is not None and seen.earlier:
+        return _TYPES_OF_CALLS.format(guard.source, seen.earlier, seen.by, seen.where)
+    if is_of_types and not is_passed:
         return _TYPES_OF_LIBRARY.format(package_of(cause.frame.file), guard.source)
     kept = guard.cause == "constant_value" and "." in str(guard.source) and not is_passed
     if kept and re.search("pass the same at every call|holds flags", said):

@@ -38,6 +38,8 @@ def _without_compile(report: Report) -> list[tuple[str, str]]:
     command = harmless(shlex.join(["python", run.script, *run.argv]))
     if report.reconciliation.vacuous:
         return [(command, "whether it fails without breakscope too: nothing was compiled")]
+    if any(finding.effect == "ended" and "\nTried: " in finding.explanation for finding in report.findings):
+        return []  # the scan made the call again in eager itself
     return [
         (f"TORCHDYNAMO_DISABLE=1 {command}", "whether it fails uncompiled too; if not, compiled code does")
     ]

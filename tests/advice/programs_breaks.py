@@ -507,7 +507,7 @@ BREAKS: tuple[Followed, ...] = (
     f(
         "BS115",
         "requires_grad_",
-        r"outside the compiled function",
+        r"make it in the caller, requires_grad_\(\) with it, and pass it in",
         "y = x * 1\ny.requires_grad_()\nreturn y * 2",
         ("    y = x * 1\n    y.requires_grad_()\n    return y * 2", "    return x * 2"),
         ("say(f(x))", "say(f((x * 1).requires_grad_()))"),

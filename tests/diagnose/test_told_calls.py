@@ -342,3 +342,60 @@ def test_a_recompile_in_ones_own_code_has_the_line_of_its_call(warm: WarmScans, 
     [size] = coded(report, "BS201")
     assert size.called_from is not None
     assert size.called_from.source == "f(torch.ones(4, 5))"
+
+
+def test_a_size_beside_a_gradient_is_a_second_thing_that_a_version_lacks(
+    warm: WarmScans, tmp_path: Path
+) -> None:
+    """Of a tensor torch tells the first thing that differs: the version with the same gradients is nearer."""
+    report = warm.scan(
+        tmp_path,
+        """
+        import torch
+        @torch.compile
+        def f(x):
+            return x.sin().sum()
+        for n in (3, 5):
+            f(torch.ones(n))
+            f(torch.ones(n, requires_grad=True))
+        """,
+    )
+    counted = {one.code: one.counts.occurrences for one in report.findings}
+    assert counted == {"BS205": 1, "BS201": 2}
+
+
+def test_a_tensor_that_apply_gets_twice_is_to_be_cloned(warm: WarmScans, tmp_path: Path) -> None:
+    script = """
+        import torch
+        class Both(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, one, other, x):
+                ctx.save_for_backward(one, other)
+                return x * one * other
+            @staticmethod
+            def backward(ctx, grad):
+                one, other = ctx.saved_tensors
+                return None, None, grad * one * other
+        @torch.compile
+        def f(mask, x):
+            return Both.apply(mask, {}, x).sum()
+        for _ in range(3):
+            f(torch.ones(3), torch.ones(3, requires_grad=True)).backward()
+    """
+    [finding] = coded(warm.scan(tmp_path, script.format("mask")), "BS121")
+    assert "give it a .clone() for the second one" in str(finding.advice)
+    assert warm.scan(tmp_path, script.format("mask.clone()")).findings == ()
+
+
+def test_whether_jit_traces_is_asked_of_what_dynamo_knows(warm: WarmScans, tmp_path: Path) -> None:
+    script = """
+        import torch
+        @torch.compile
+        def f(x):
+            return x.sin() if {} else x.cos()
+        for _ in range(2):
+            f(torch.ones(3))
+    """
+    [finding] = coded(warm.scan(tmp_path, script.format("torch._C._is_tracing()")), "BS111")
+    assert str(finding.advice).startswith("Write torch.jit.is_tracing() in the place of")
+    assert warm.scan(tmp_path, script.format("torch.jit.is_tracing()")).findings == ()

@@ -187,3 +187,94 @@ def test_a_list_of_items_of_other_lengths_is_no_batch(warm: WarmScans, tmp_path:
     assert not any("drop_last" in str(one.expected or one.advice) for one in coded(lists, "BS201"))
     batches = warm.scan(tmp_path, script.format("[(40, 40), (33, 33)]"))
     assert any("drop_last" in str(one.expected or one.advice) for one in coded(batches, "BS201"))
+
+
+def test_a_random_choice_in_each_turn_is_one_for_torch_where(warm: WarmScans, tmp_path: Path) -> None:
+    """The number is held under a name first: in a list each pattern of answers would be a graph."""
+    script = """
+        import random, torch
+        @torch.compile
+        def f(x, rate):
+            outs, held = [], x[0]
+            for t in range(1, x.size(0)):
+                held = torch.tanh(held)
+                outs.append(held)
+                {}
+                held = {}
+            return torch.stack(outs)
+        for _ in range(4):
+            f(torch.ones(5, 3), 0.5)
+    """
+    drawn = script.format("follow = random.random() < rate", "x[t] if follow else held")
+    [finding] = [one for one in warm.scan(tmp_path, drawn).findings if one.kind == "skip"]
+    told = "compute both and select with torch.where(torch.rand(()) < rate, …, …)"
+    assert told in str(finding.advice)
+    where = script.format("pass", "torch.where(torch.rand(()) < rate, x[t], held)")
+    assert [one for one in warm.scan(tmp_path, where).findings if one.kind != "recompile"] == []
+
+
+def test_what_else_of_the_loop_draws_is_named_beside_an_rnn(warm: WarmScans, tmp_path: Path) -> None:
+    report = warm.scan(
+        tmp_path,
+        """
+        import random, torch
+        class Cell(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.rnn = torch.nn.GRU(8, 8)
+            def forward(self, x, h):
+                return self.rnn(x[None], h)
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.cell = Cell()
+            def forward(self, x, rate):
+                h, outs, held = None, [], x[0]
+                for t in range(1, x.size(0)):
+                    out, h = self.cell(held, h)
+                    outs.append(out[0])
+                    held = x[t] if random.random() < rate else out[0]
+                return torch.stack(outs)
+        net = torch.compile(Net())
+        for _ in range(3):
+            net(torch.ones(5, 3, 8), 0.5)
+        """,
+    )
+    [finding] = [one for one in report.findings if "allow_rnn" in str(one.advice)]
+    assert "Line 18 of the loop breaks the graph as well" in str(finding.advice)
+
+
+def test_a_range_that_is_listed_from_a_tensor_is_pythons(warm: WarmScans, tmp_path: Path) -> None:
+    script = """
+        import torch
+        @torch.compile
+        def f(x):
+            dims = {}
+            return x.mean(dim=dims, keepdim=True)
+        for _ in range(2):
+            f(torch.ones(2, 3, 4))
+    """
+    [finding] = coded(warm.scan(tmp_path, script.format("torch.arange(1, len(x.shape)).tolist()")), "BS102")
+    assert str(finding.advice).startswith("Write list(range(1, len(x.shape))) in its place")
+    assert warm.scan(tmp_path, script.format("list(range(1, len(x.shape)))")).findings == ()
+
+
+def test_a_last_batch_is_in_the_dimension_that_all_tensors_share(warm: WarmScans, tmp_path: Path) -> None:
+    report = warm.scan(
+        tmp_path,
+        """
+        import torch
+        @torch.compile
+        def f(source, target):
+            return source.sum(0) + target.sum(0)
+        for s, t, b in ((8, 7, 4), (8, 6, 4), (8, 6, 2)):
+            f(torch.ones(s, b), torch.ones(t, b))
+        """,
+    )
+    said = {
+        (one.guard.source, one.guard.dimension): str(one.expected)
+        for one in coded(report, "BS201")
+        if one.guard is not None
+    }
+    assert "drop_last" not in said["target", 0]
+    assert "an epoch's last batch of a DataLoader (dimension 1 holds it), drop_last=True" in said["source", 1]

@@ -54,6 +54,8 @@ def test_a_script_that_failed_is_to_be_run_uncompiled():
     assert offered(BRANCH, **failed) == ["TORCHDYNAMO_DISABLE=1 python train.py --lr '1 e-3'"]
     assert offered(BRANCH, **failed, world_size=2) == []
     assert offered(BRANCH, **{**failed, "script": "-m train"}) == []
+    tried = replace(BRANCH, effect="ended", explanation="It raised.\nTried: the same call passes in eager.")
+    assert offered(tried, **failed) == []  # the scan knows that already
 
 
 def test_a_script_that_failed_before_anything_was_compiled_is_to_be_run_as_it_is():
