@@ -1081,10 +1081,9 @@ def _compiled_alone(
         site = None if _is_passed(guard, seen) else _around(seen.within, sites, places)
         if site is not None:
             what = one.finding.location.function
-            views = f"a view of another tensor as {listed([*one.cause.views])} at some of them"
-            other = (
-                f"another {guard.source}" if guard.source else views if one.cause.views else "other arguments"
-            )
+            other = f"another {guard.source}" if guard.source else "other arguments"
+            if one.cause.views:
+                other = f"a view of another tensor as {listed([*one.cause.views])} at some of them"
             if guard.cause == "requires_grad":
                 other = f"{guard.source} that needs a gradient, and one that needs none"
             runs = f"One call at {seen.where} runs {what} more than once, with {other}"
