@@ -749,7 +749,7 @@ def _mark(argument: str, which: Sequence[int]) -> str:
 
 def listed(names: Sequence[str]) -> str:
     """``a, b and c``."""
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 _IN_LIST = re.compile(r"\].*\[\d+\]")  # of ``args[0][1]['boxes']``: one of a list has no batch
