@@ -8,6 +8,7 @@ or grows, and is a fault.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -294,7 +295,8 @@ def _why_side(cause: Cause, made: str) -> str:
     if guard.dimension is not None and guard.actual in _APART:
         return f"torch compiles a size of {guard.actual} apart: {made}"
     lines = {one.line for one in cause.decided.asked if one.alone and one.file == cause.frame.file}
-    asked = f" (line {min(lines)} asks {guard.expected})" if len(lines) == 1 and guard.expected else ""
+    who = f"line {min(lines)}" if len(lines) == 1 else "the code"
+    asked = f" ({who} asks {guard.expected})" * bool(guard.expected)
     return f"sizes on either side of what the code was compiled for{asked}: {made}"
 
 
@@ -309,6 +311,12 @@ def _why_size(cause: Cause, made: str, *, constant: bool) -> str:
         return f"another module, whose {guard.source} has another size ({before}, then {after}): {made}"
     size = next(iter(cause.origin.sizes), None) if cause.origin is not None else None
     of = guard.dimension if size is None else size.dimension
+    # A flag that changed at the same call has it compiled in any case.
+    flags = (
+        any({old, new} & {*FLAGS} for _, old, new in cause.origin.values)
+        if cause.origin is not None
+        else False
+    )
     # What a break hands on, or an object holds, is no batch.
     is_batch = not (of if size is None else size.no_batch) and not _NO_BATCH.search(guard.source or "")
     is_less = before.isdecimal() and after.isdecimal() and int(after) < int(before)
@@ -316,13 +324,23 @@ def _why_size(cause: Cause, made: str, *, constant: bool) -> str:
         said = f"a smaller size ({after} after {before}){_after(cause, constant=constant)}: {made}"
         which = f" (dimension {of} holds it)" * bool(of)
         hint = f"; if it is an epoch's last batch of a DataLoader{which}, drop_last=True leaves it out"
-        return said + hint * is_batch
+        return said + hint * (is_batch and not flags)
     return f"a second size of dimension {guard.dimension}{_after(cause, constant=constant)}: {made}"
 
 
 # Also a thing of an item: ``labels[1]['boxes']``.
 _NO_BATCH = re.compile(r" from line |\bself\.|\.\w|\[\d+\]\[|^(weight|bias|w|b)$")
 _CONSTANT = ", of which the code needs the number, so that each is compiled apart"
+
+
+_OF_SIZES = re.compile(r"(?<!\d) \* ")
+_BELOW = re.compile(r"(?:(\d+) \* )?[\w.\[\]']+\.size\(\d+\) <=? (\d+)")
+
+
+def _bound(text: str) -> float:
+    """Up to which size a question has the same answer: what binds comes first."""
+    found = _BELOW.fullmatch(text)
+    return int(found[2]) / int(found[1] or 1) if found is not None else math.inf
 
 
 def _after(cause: Cause, *, constant: bool = False) -> str:
@@ -338,10 +356,16 @@ def _after(cause: Cause, *, constant: bool = False) -> str:
     if constant:
         return f"{_CONSTANT}{apart}"
     # A product of sizes is asked for at each step, and is seldom what decides.
+    questions = [
+        one
+        for one in made.asked
+        if one.parts or (one.near and one.alone and (not _OF_SIZES.search(one.text) or "int(" in one.text))
+    ]
+    below = min((_bound(one.text) for one in questions), default=math.inf)
     asked = [
         f"{one.text} (line {one.line})" if one.file == cause.frame.file else one.text
-        for one in made.asked
-        if one.parts or (one.near and one.alone and ("*" not in one.text or "int(" in one.text))
+        for one in sorted(questions, key=lambda one: _bound(one.text))
+        if _bound(one.text) in (below, math.inf)  # larger bounds than the least are no more
     ]
     asked = sorted(dict.fromkeys(asked), key=lambda text: "%" not in text)  # which few sizes answer alike
     more = f" and {len(asked) - 1} more that the code asks" * (len(asked) > 1)

@@ -399,7 +399,13 @@ def taken(
         is_backward=any(getattr(way[-1], "name", "") == "backward" for way in ways[:1]),
         set_by=_set_by(ways, guard.source or ""),
         made=_made(ways[0], guard.source or "") if ways and guard.resumed else 0,
-        sets_itself=next(filter(None, (_sets_flag(way[-1], guard) for way in ways)), ""),
+        sets_itself=next(
+            filter(
+                None,
+                (_sets_flag(way[-1], guard, "" if file == at_work[0][0] else file) for file, way in worked),
+            ),
+            "",
+        ),
         counted=next(
             filter(
                 None, (_counts(way[-1], guard, "" if file == at_work[0][0] else file) for file, way in worked)
@@ -429,7 +435,7 @@ def _names(function: ast.FunctionDef) -> set[str]:
     return uses.parameters(function) | {name.id for name in names if isinstance(name.ctx, ast.Store)}
 
 
-def _sets_flag(function: ast.AST, guard: Guard) -> str:
+def _sets_flag(function: ast.AST, guard: Guard, file: str) -> str:
     """The lines on which a function gives an attribute the flag or text that a later call had; else empty."""
     _, dot, attribute = (guard.source or "").rpartition(".")
     lines = []
@@ -438,7 +444,8 @@ def _sets_flag(function: ast.AST, guard: Guard) -> str:
             case ast.Assign([ast.Attribute(attr=attr)], ast.Constant(bool() | str() as value)):
                 if attr == attribute and guard.actual in (repr(value), type(value).__name__, "set"):
                     lines.append(str(node.lineno))
-    return f"line{'s' * (len(lines) > 1)} {' or '.join(lines)}" if lines else ""
+    of = f" of {PurePath(file).name}" * bool(file)
+    return f"line{'s' * (len(lines) > 1)} {' or '.join(lines)}{of}" if lines else ""
 
 
 def _picks(function: ast.AST, name: str) -> tuple[str, ...]:

@@ -1204,6 +1204,8 @@ def _optional(guard: Guard, does: Taken, origin: Origin | None = None) -> str:
         f"{name} is there at some calls and None at others: a version with it and one without is normal for"
         " an optional argument"
     )
+    if "bool" in guard.values:
+        return f"{normal}, made once: False in the place of None saves none where the other one is True"
     if any(_HOLDS.search(value) for value in guard.values):
         return f"{normal}, made once"  # what it holds has no neutral value
     return (
@@ -1523,6 +1525,20 @@ def _of_object(guard: Guard) -> str | None:
 IS_OPTIMIZER = re.compile(r"\btorch\.optim\.")
 
 
+def _of_keys(guard: Guard) -> str:
+    """Of a dict that holds other keys at another call."""
+    if (guard.source or "").startswith("self."):  # a placeholder would be used as what the code puts in
+        return (
+            f"each set of keys that {guard.source} holds is a version ({_seen(guard)}): fill it before the"
+            " first compiled call as the code does, by one in eager in the mode (train or eval) that uses it;"
+            " a placeholder in it would be used as it is"
+        )
+    return (
+        f"fill {guard.source} before the first compiled call with all the keys that will come, with a"
+        f" neutral value for what is not there: each set of keys is a version ({_seen(guard)})"
+    )
+
+
 def _function(guard: Guard, does: Taken) -> str:
     """Of one and another function, passed by the caller or by what made the compiled one."""
     if does.closed:
@@ -1573,10 +1589,7 @@ def _object(guard: Guard, origin: Origin | None, does: Taken) -> str:
         and not is_other
         and (guard.expected or "").startswith(("with ", "without "))
     ):
-        return (
-            f"fill {guard.source} before the first compiled call with all the keys that will come, with a"
-            f" neutral value for what is not there: each set of keys is a version ({_seen(guard)})"
-        )
+        return _of_keys(guard)
     if guard.cause == "type" and "None" in guard.values:
         return _optional(guard, does, origin)
     is_missing = guard.cause == "container" and set(guard.values) <= {"present", "missing"}

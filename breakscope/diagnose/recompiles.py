@@ -333,8 +333,7 @@ def _closest(item: Recompile, read: Sequence[tuple[GuardFailure, Guard]]) -> lis
 
     def is_of_object(one: tuple[GuardFailure, Guard]) -> bool:
         """Whether it was made for another module or function, which this one never is."""
-        own_tensor = one[1].cause == "size" and (one[1].source or "").startswith("self.")
-        return own_tensor or not _weight(one[1])
+        return not _weight(one[1])
 
     if any(failure.compile_id not in lacks for failure, _ in read):
         return sorted(read, key=is_of_object)
@@ -351,10 +350,14 @@ def _closest(item: Recompile, read: Sequence[tuple[GuardFailure, Guard]]) -> lis
         own = sources[one[0].compile_id]
         return one[1].cause in _STATES and any(own.isdisjoint(other) for other in sources.values())
 
-    return sorted(
-        read,
-        key=lambda one: (is_of_object(one), is_of_mode(one), lacks[one[0].compile_id], comes_again(one)),
-    )
+    def is_of_own(one: tuple[GuardFailure, Guard]) -> bool:
+        """Whether it lacks the size of what the module holds itself, as one for another module does."""
+        return one[1].cause == "size" and (one[1].source or "").startswith("self.")
+
+    def order(one: tuple[GuardFailure, Guard]) -> tuple[bool, bool, int, bool, bool]:
+        return is_of_object(one), is_of_mode(one), lacks[one[0].compile_id], comes_again(one), is_of_own(one)
+
+    return sorted(read, key=order)
 
 
 _OF_CONTENTS = re.compile(r"(not )?___dict_contains\(|len\(")

@@ -103,12 +103,12 @@ def test_compile_time_is_held_against_the_steps_that_the_run_makes(run: Run) -> 
     assert finding.code == "BS402"
     assert finding.reason == (
         "compiling took 80 of 100 s; if compiled steps are twice as fast as eager ones, that is won back "
-        "after 4,000 steps, and this run made 300"
+        "after 8,000 steps, and this run made 300"
     )
     asked = {"t": "note", "text": "stopped after 300 steps, as asked by --steps"}
     codes = [one.code for one in run.findings([*slow, asked], step_ms=20.0, steps=300)]
     assert codes == ["BS403"]  # the run was cut short: that says nothing about its steps
-    assert [one.code for one in run.findings(slow, step_ms=20.0, steps=5_000)] == ["BS403"]
+    assert [one.code for one in run.findings(slow, step_ms=20.0, steps=9_000)] == ["BS403"]
     assert run.findings([run.compiled("run", 20.0)], lasted=25.0, step_ms=20.0, steps=3) == []
 
 

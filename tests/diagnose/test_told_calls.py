@@ -399,3 +399,57 @@ def test_whether_jit_traces_is_asked_of_what_dynamo_knows(warm: WarmScans, tmp_p
     [finding] = coded(warm.scan(tmp_path, script.format("torch._C._is_tracing()")), "BS111")
     assert str(finding.advice).startswith("Write torch.jit.is_tracing() in the place of")
     assert warm.scan(tmp_path, script.format("torch.jit.is_tracing()")).findings == ()
+
+
+def test_a_flag_that_is_left_out_saves_nothing_as_false(warm: WarmScans, tmp_path: Path) -> None:
+    script = """
+        import torch
+        @torch.compile
+        def f(x, hidden={}):
+            return (x * 2, x) if hidden else (x * 2, None)
+        for _ in range(2):
+            f(torch.ones(3))
+        f(torch.ones(3), hidden=True)
+    """
+    [finding] = coded(warm.scan(tmp_path, script.format("None")), "BS210")
+    assert "False in the place of None saves none where the other one is True" in str(finding.advice)
+    again = warm.scan(tmp_path, script.format("False"))
+    assert [one.counts.occurrences for one in coded(again, "BS208")] == [1]
+
+
+def test_a_cache_that_code_fills_gets_no_placeholder(warm: WarmScans, tmp_path: Path) -> None:
+    script = """
+        import torch
+        class Attention(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.bias = torch.nn.Parameter(torch.ones(4))
+                self.cache = {{}}
+            def biases(self, key):
+                if self.training:
+                    return self.bias * 1
+                if key not in self.cache:
+                    self.cache[key] = self.bias * 1
+                return self.cache[key]
+            def forward(self, x):
+                return x + self.biases("cpu")
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.attention = Attention()
+            def forward(self, x):
+                return self.attention(x)
+        module = Net()
+        net = torch.compile(module)
+        net(torch.ones(4)).sum().backward()
+        module.eval()
+        with torch.no_grad():
+            {}
+            for _ in range(3):
+                net(torch.ones(4))
+    """
+    [finding] = coded(warm.scan(tmp_path, script.format("pass")), "BS211")
+    assert "by one in eager in the mode (train or eval) that uses it" in str(finding.advice)
+    assert "neutral" not in str(finding.advice)
+    filled = warm.scan(tmp_path, script.format("module(torch.ones(4))"))
+    assert coded(filled, "BS211") == []

@@ -278,3 +278,23 @@ def test_a_last_batch_is_in_the_dimension_that_all_tensors_share(warm: WarmScans
     }
     assert "drop_last" not in said["target", 0]
     assert "an epoch's last batch of a DataLoader (dimension 1 holds it), drop_last=True" in said["source", 1]
+
+
+def test_of_several_bounds_the_least_is_named(warm: WarmScans, tmp_path: Path) -> None:
+    report = warm.scan(
+        tmp_path,
+        """
+        import torch
+        @torch.compile
+        def f(x):
+            y = x * 2 if x.size(0) < 30 else x
+            return y + 1 if 4 * x.size(0) < 16 else y
+        with torch.no_grad():
+            for n in (2, 3):
+                f(torch.ones(n, 5))
+        """,
+    )
+    [size] = coded(report, "BS201")
+    assert "after which torch takes any for which 4 * x.size(0) < 16 (line 6) has the same answer" in str(
+        size.expected or size.advice
+    )
