@@ -205,8 +205,8 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
         r"\b_CachedForward\b",
         (
             "What is called is a torch.jit.ScriptModule, of whose script Dynamo sees nothing: make it an"
-            " nn.Module, without torch.jit.trace or @jit.script_method, where it is to be in the graph; else"
-            " leave it, one break at each of its calls."
+            " nn.Module, without torch.jit.trace or @jit.script_method, where it is to be in the graph (its"
+            " code was not traced, and may break as well); else leave it, one break at each of its calls."
         ),
     ),
     (
@@ -1227,7 +1227,8 @@ BY_TEXT: tuple[tuple[tuple[str, ...], str, str], ...] = (
         r"aten\.(equal|allclose|is_nonzero)",
         (
             "Compare with operations that give a tensor, (a == b).all() or torch.isclose(a, b).all(), and"
-            " take its bool in the caller."
+            " choose with torch.where where both sides are tensors of one shape; else take its bool in the"
+            " caller, where each pattern of bools that is passed in is a graph."
         ),
     ),
     (

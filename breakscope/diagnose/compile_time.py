@@ -194,7 +194,11 @@ def _first_of_all(events: Sequence[Event], then: str) -> str:
             + f" {then}" * (then != _GENERIC)
         )
     if len(pieces) > 1:
-        return f"Repair its graph breaks first: it is compiled in {len(pieces)} pieces. {then}"
+        said = f"Repair its graph breaks first: it is compiled in {len(pieces)} pieces"
+        if again:
+            took = f"{later:,.0f} of {whole:,.0f} s"
+            said += f"; {len(again)} of its {len(events)} compiles are recompiles ({took})"
+        return f"{said}. {then}"
     return then
 
 

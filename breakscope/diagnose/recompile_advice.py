@@ -1372,7 +1372,9 @@ def _int_attribute(guard: Guard, name: str, does: Taken) -> str:
     if not is_module and _OF_ITEM.search(name):
         return (
             f"{name} is a number that one object of several keeps: it is a constant of the code, and each"
-            f" value is a version{symbolic}. Keep such numbers, and the tests on them, in the caller; or hold"
+            f" value is a version, and so is each combination of those of all objects{symbolic}. Calculate"
+            " them in the caller and pass them as tensors: a position reads with index_select and writes with"
+            " index_copy_ (as numbers they are versions again, and x[:, t] = … with a tensor breaks); or hold"
             " them as one tensor for all objects where they are only calculated with"
         )
     if does.is_calculated:

@@ -122,6 +122,10 @@ def test_compile_time_is_held_against_the_steps_that_the_run_makes(run: Run) -> 
             "See to its recompiles first: 1 of its 2 compiles are such, and took 58 of 60 s. The longest",
         ),
         ((("0/0", 30.0), ("1/0", 30.0)), "Repair its graph breaks first: it is compiled in 2 pieces."),
+        (
+            (("0/0", 30.0), ("0/1", 10.0), ("1/0", 20.0)),
+            "Repair its graph breaks first: it is compiled in 2 pieces; 1 of its 3 compiles are recompiles (10 of 60 s).",
+        ),
     ],
 )
 def test_what_a_function_is_compiled_often_for_comes_first(
