@@ -100,7 +100,8 @@ class Site:
         rewritten: the statement without the break, where its text tells that for sure; else empty.
         seen: what was observed of its names.
         within: the function that the script compiles, where the site is in one that this calls; else empty.
-        besides: lines of the loop around it that break as well.
+        besides: lines of the loop around it that break as well; behind: where there is none, of its function
+            below it.
         both_ways: whether its file makes RNNs of two directions.
         read_at: of a property of Python's own the line that reads it: `` of `y = self.size` (net.py:7)``.
         tested: what a later branch asks of a number that the site's branch sets, and the line.
@@ -130,6 +131,7 @@ class Site:
     seen: Seen = field(default_factory=Seen)
     within: str = ""
     besides: tuple[int, ...] = ()
+    behind: tuple[int, ...] = ()
     both_ways: bool = False
     read_at: str = ""
     looped_in: str = ""
@@ -251,15 +253,16 @@ def _of_body(site: Site) -> str:
 
 
 def _besides(site: Site) -> str:
-    """What is to be repaired too before the loop is in a graph."""
-    if not site.besides:
+    """What is to be repaired too before the loop, or what is behind a break, is in a graph."""
+    found, of = (site.besides, "of the loop ") if site.besides else (site.behind, "below ")
+    if not found:
         return ""
-    lines = [str(line) for line in site.besides[:_MOST_LINES]]
-    more = ", …" * (len(site.besides) > _MOST_LINES)
+    lines = [str(line) for line in found[:_MOST_LINES]]
+    more = ", …" * (len(found) > _MOST_LINES)
     if len(lines) == 1:
-        return f" Line {lines[0]} of the loop breaks the graph as well."
+        return f" Line {lines[0]} {of}breaks the graph as well."
     said = f"{', '.join(lines)}{more}" if more else f"{', '.join(lines[:-1])} and {lines[-1]}"
-    return f" Lines {said} of the loop break the graph as well."
+    return f" Lines {said} {of}break the graph as well."
 
 
 def _until_then(code: str, function: str | None, since: int | None) -> str:

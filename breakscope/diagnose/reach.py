@@ -771,6 +771,30 @@ def breaks_in_loop(
     return tuple(sorted(lines - own))
 
 
+def breaks_behind(sources: Sources, file: str, position: Position | None) -> tuple[int, ...]:
+    """Lines of a site's function below it, in no loop, whose text says that they break as well.
+
+    Dynamo did not come to them where the whole frame is skipped. What is under a branch may not run.
+    """
+    around = [] if position is None else sources.around(file, position)
+    function = uses.function(around)
+    if function is None or position is None or own_loops(around):
+        return ()
+    _, _, last, _ = position
+    lines = {node.lineno for node in _surely(function, around) if _breaks(node, around)}
+    return tuple(sorted(line for line in lines if line > last))
+
+
+def _surely(node: ast.AST, around: Sequence[ast.AST]) -> Iterator[ast.AST]:
+    """What runs where a function does: its statements but those of branches that are not around a place."""
+    yield node
+    inner = (ast.FunctionDef, ast.Lambda, ast.ClassDef)
+    for child in ast.iter_child_nodes(node):
+        is_side = isinstance(node, ast.If | ast.IfExp | ast.Try) and child is not getattr(node, "test", None)
+        if not isinstance(child, inner) and not (is_side and node not in around):
+            yield from _surely(child, around)
+
+
 def _parts(node: ast.AST) -> Iterator[ast.AST]:
     """What runs where a statement does: not what is inside of a function that it makes."""
     yield node

@@ -336,6 +336,7 @@ def _told(
         reach.sides(*at),
         seen,
         besides=reach.breaks_in_loop(*at, compiled),
+        behind=reach.breaks_behind(*at),
         filled=reach.filled_at_first(*at),
         later=reach.asked_later(*at),
         tested=reach.tested_after(*at) if use.shape in ("branch", "plain", "choice") else None,

@@ -453,3 +453,26 @@ def test_a_cache_that_code_fills_gets_no_placeholder(warm: WarmScans, tmp_path: 
     assert "neutral" not in str(finding.advice)
     filled = warm.scan(tmp_path, script.format("module(torch.ones(4))"))
     assert coded(filled, "BS211") == []
+
+
+def test_what_breaks_behind_a_skipped_frame_is_named(warm: WarmScans, tmp_path: Path) -> None:
+    """Dynamo did not come to it; what is under a branch may not run."""
+    script = """
+        import torch
+        @torch.compile
+        def f(x, verbose):
+            {}
+                y = x * 2
+                z = y.sum().item()
+            if verbose:
+                print("verbose")
+            keep = y > 0
+            return y[keep] * z
+        for _ in range(2):
+            f(torch.ones(3), False)
+    """
+    report = warm.scan(tmp_path, script.format("with torch.random.fork_rng():"))
+    [finding] = [one for one in report.findings if one.kind == "skip"]
+    assert "Lines 7 and 11 below break the graph as well." in str(finding.advice)
+    after = warm.scan(tmp_path, script.format("if True:"))
+    assert [one.location.line for one in after.findings if one.kind == "graph_break"] == [7, 11]
