@@ -267,7 +267,7 @@ class Finding:
     Attributes:
         fingerprint: stable name; survives moved lines, other torch versions and other counts.
         location: where it broke. ``called_from`` is the innermost frame of the user's own project
-            when that is another place.
+            when that is another place; of a recompile in the project the line that made the outermost call.
         stack: how one got there, outermost first, ending at ``location``; of a recompile the way from its
             function to where the guarded value is used, as far as torch says (2.13 and newer).
         skipped: functions that run eagerly, as a whole or after a line, because of this finding.
