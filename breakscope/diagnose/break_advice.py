@@ -243,7 +243,7 @@ def _of_site(
         if way_out and site.use.searched:
             return f"{whole}. Until then {until_then}. {break_words.SEARCHED}"
         return f"{whole}. Until then {until_then}{way_out}.{besides}"
-    besides = _besides(site) if code == "BS116" and site.theirs is None else ""
+    besides = _besides(site) if code == "BS116" and site.besides and site.theirs is None else ""
     return f"{_of_cause(code, cause, site)}{besides}"
 
 
