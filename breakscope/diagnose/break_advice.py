@@ -400,7 +400,7 @@ def _of_seen(code: str, site: Site) -> str | None:
 
 # A tensor of numbers that Python has: of sizes, of how many dimensions there are, of constants.
 _RANGE_LISTED = re.compile(
-    r"torch\.arange\((?P<given>(len\([\w.]+\)|[\w.]+\.(shape\[-?\d+\]|ndim\b|dim\(\)|size\(-?\d+\))|\d+|[\s,+*/-])+)\)"
+    r"torch\.arange\((?P<given>(len\([\w.]+\)|[\w.]+\.(shape\[-?\d+\]|ndim\b|dim\(\)|size\(-?\d+\))|[\d\s,+*/-])+)\)"
     r"(\.\w+\(\))*\.tolist\(\)"
 )
 

@@ -307,18 +307,16 @@ def _why_size(cause: Cause, made: str, *, constant: bool) -> str:
     if after in _APART and not later:
         return f"torch compiles a size of {after} apart: {made}"
     after = later[0] if later else after
-    if (guard.source or "").startswith("self.") and cause.origin is not None and cause.origin.same_call:
+    seen = cause.origin
+    if (guard.source or "").startswith("self.") and seen is not None and seen.same_call:
         return f"another module, whose {guard.source} has another size ({before}, then {after}): {made}"
-    size = next(iter(cause.origin.sizes), None) if cause.origin is not None else None
+    size = seen.sizes[0] if seen is not None and seen.sizes else None
     of = guard.dimension if size is None else size.dimension
     # A flag that changed at the same call has it compiled in any case.
-    flags = (
-        any({old, new} & {*FLAGS} for _, old, new in cause.origin.values)
-        if cause.origin is not None
-        else False
-    )
+    flags = seen is not None and any({old, new} & {*FLAGS} for _, old, new in seen.values)
     # What a break hands on, or an object holds, is no batch.
-    is_batch = not (of if size is None else size.no_batch) and not _NO_BATCH.search(guard.source or "")
+    no_batch = bool(of) if size is None else size.no_batch
+    is_batch = not no_batch and not _NO_BATCH.search(guard.source or "")
     is_less = before.isdecimal() and after.isdecimal() and int(after) < int(before)
     if is_less and (is_batch or guard.dimension == 0):
         said = f"a smaller size ({after} after {before}){_after(cause, constant=constant)}: {made}"

@@ -781,26 +781,22 @@ def breaks_behind(sources: Sources, file: str, position: Position | None) -> tup
     if function is None or position is None or own_loops(around):
         return ()
     _, _, last, _ = position
-    lines = {node.lineno for node in _surely(function, around) if _breaks(node, around)}
+    lines = {node.lineno for node in _parts(function, around) if _breaks(node, around)}
     return tuple(sorted(line for line in lines if line > last))
 
 
-def _surely(node: ast.AST, around: Sequence[ast.AST]) -> Iterator[ast.AST]:
-    """What runs where a function does: its statements but those of branches that are not around a place."""
-    yield node
-    inner = (ast.FunctionDef, ast.Lambda, ast.ClassDef)
-    for child in ast.iter_child_nodes(node):
-        is_side = isinstance(node, ast.If | ast.IfExp | ast.Try) and child is not getattr(node, "test", None)
-        if not isinstance(child, inner) and not (is_side and node not in around):
-            yield from _surely(child, around)
+def _parts(node: ast.AST, around: Sequence[ast.AST] | None = None) -> Iterator[ast.AST]:
+    """What runs where a statement does: not what is inside of a function that it makes.
 
-
-def _parts(node: ast.AST) -> Iterator[ast.AST]:
-    """What runs where a statement does: not what is inside of a function that it makes."""
+    Args:
+        around: the nodes around a place; the sides of a branch that is not among them are left out then.
+    """
     yield node
+    is_other = isinstance(node, ast.If | ast.IfExp | ast.Try) and around is not None and node not in around
     for child in ast.iter_child_nodes(node):
-        if not isinstance(child, ast.FunctionDef | ast.Lambda | ast.ClassDef):
-            yield from _parts(child)
+        is_side = is_other and child is not getattr(node, "test", None)
+        if not (is_side or isinstance(child, ast.FunctionDef | ast.Lambda | ast.ClassDef)):
+            yield from _parts(child, around)
 
 
 def _breaks(node: ast.AST, around: Sequence[ast.AST]) -> TypeGuard[ast.expr | ast.stmt]:

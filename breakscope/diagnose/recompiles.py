@@ -595,12 +595,11 @@ def _advice(cause: Cause, does: Taken) -> str:
     said = said or advice(cause.guard, seen, times, does, side=_side(cause))
     if cause.views:
         names = listed([*cause.views])
-        of_call = seen is not None and not seen.within and not cause.frame.resumed
-        at = (
-            f"as in the call at {seen.earlier or seen.where} (in the function it is too late)" if seen else ""
-        )
-        in_caller = f"what the caller passes as {names}, {at}: it is a view at some calls only"
-        said = said.replace(SOME_VIEW, in_caller if of_call else f"{names}, a view at some calls only")
+        view = f"{names}, a view at some calls only"
+        if seen is not None and not seen.within and not cause.frame.resumed:
+            at = f"as in the call at {seen.earlier or seen.where} (in the function it is too late)"
+            view = f"what the caller passes as {names}, {at}: it is a view at some calls only"
+        said = said.replace(SOME_VIEW, view)
     if is_wrapper(cause.frame.file):
         if seen is not None and seen.other != seen.entry:
             said = _WRAPPED.format(f"{seen.other} and {seen.entry}")

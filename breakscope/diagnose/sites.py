@@ -242,6 +242,9 @@ def _finding(found: Collected, site: Site, places: Places, together: int, others
                 within=_within(location, stack, found),
                 looped_in=_looped_in(stack, _within(location, stack, found), places),
                 repeated_by=_repeated_by(stack, found, places) if inner == "BS116" else "",
+                behind=reach.breaks_behind(places.sources, site.frame.file, site.position)
+                if kind == "skip"
+                else (),
             ),
             skipped[0].function if skipped else None,
             since=skipped[0].since if skipped else None,
@@ -336,7 +339,6 @@ def _told(
         reach.sides(*at),
         seen,
         besides=reach.breaks_in_loop(*at, compiled),
-        behind=reach.breaks_behind(*at),
         filled=reach.filled_at_first(*at),
         later=reach.asked_later(*at),
         tested=reach.tested_after(*at) if use.shape in ("branch", "plain", "choice") else None,
@@ -479,7 +481,8 @@ def _disabled(site: Site, stack: Sequence[Frame], places: Places) -> str:
     return "" if found is None else f"`{found[0]}` ({places.short(found[1], found[2])})"
 
 
-_FIXED = re.compile(r"range\(((\d+|self\.[\w.]+)(, )?)+\)")  # as many turns at each call
+_END = r"(\d+|self\.[\w.]+)"
+_FIXED = re.compile(rf"range\({_END}(, {_END})*\)")  # as many turns at each call
 
 
 def _repeated_by(stack: Sequence[Frame], found: Collected, places: Places) -> str:
