@@ -131,7 +131,7 @@ class Compiles:
         return OutermostCall(
             in_backward=in_backward,
             wants=self._agent.wants_outermost,
-            skips=self._is_layer,
+            skips=skipped_by_rule,
             compile_call=self._compile_outermost,
             on_call=self._saw_outermost,
             on_left=self._saw_left,

@@ -29,7 +29,7 @@ class OutermostCall:
         in_backward: whether autograd is running: a module called there is one that activation
             checkpointing calls again.
         wants: whether breakscope compiles at all at this moment (the script may compile by itself).
-        skips: whether Dynamo refuses to compile a class's ``forward`` as a frame of its own: torch's own
+        skips: whether Dynamo refuses to compile a function as a frame of its own: torch's own
             modules, such as a whole network that is one ``nn.Sequential``.
         compile_call: gives the compiled form of a ``_call_impl`` function.
         on_call: told of each outermost call before it happens; on_return: told when it is over.
@@ -55,6 +55,7 @@ class OutermostCall:
         self._on_return = on_return
         self._inside = threading.local()
         self._compiled: dict[Any, Callable[..., Any]] = {}
+        self._skipped: dict[type, bool] = {}  # asking Dynamo's rules takes 0.1 ms
         self._wrapped: weakref.WeakKeyDictionary[Any, Callable[..., Any]] = weakref.WeakKeyDictionary()
 
     def answer(self, module: Any) -> Callable[..., Any] | None:
@@ -115,7 +116,10 @@ class OutermostCall:
 
     def _compiled_for(self, module: Any) -> Callable[..., Any]:
         kind = type(module)
-        if self._skips(kind):
+        skipped = self._skipped.get(kind)
+        if skipped is None:
+            skipped = self._skipped[kind] = self._skips(kind.forward)
+        if skipped:
             # As torch.compile does for these, the call is wrapped in a function that Dynamo takes.
             # One for each module: several share their class's code, and would share its cache.
             if module not in self._wrapped:
