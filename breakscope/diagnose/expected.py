@@ -21,6 +21,7 @@ from breakscope.diagnose.guard_paths import of_parameter
 from breakscope.report.model import Guard
 
 if TYPE_CHECKING:
+    from breakscope.diagnose.origins import Origin
     from breakscope.diagnose.recompiles import Cause
 
 # A mode has two values. A number is made dynamic by torch when a second one comes. What may come once is
@@ -77,10 +78,17 @@ def reasons(
         # A text that names things has as many values as there are things.
         or (_axis(cause.guard) == "few" and len(cause.recompiles) > 1 and not chosen[index])
     }
+    apart: dict[int, set[str]] = defaultdict(set)
     for versions in _by_code(found, causes, shared):
         real |= _real(found, versions)
+        for version in versions:
+            apart[version.cause] |= _apart(versions)
     return [
-        None if index in real else f"{text}: {_made(cause)}" if text else _why(cause, constant=is_one)
+        None
+        if index in real
+        else f"{text}: {_made(cause)}"
+        if text
+        else _why(cause, constant=is_one, apart=sorted(apart[index]))
         for index, (cause, is_one, text) in enumerate(zip(causes, constant, shared, strict=True))
     ]
 
@@ -134,15 +142,27 @@ def _is_bounded(
         case "number":
             values = [value for version in own for value in version.guards[0].values]
             # Of a number, which is no size, 0 and 1 are two of any.
-            is_size = own[0].guards[0].cause in ("size", "symbolic_shape")
-            apart = sum(value in values for value in _APART) * is_size
+            apart = sum(value in values for value in _APART) * _is_size(own[0].guards[0])
             settled = not any(version.is_one for version in own) or _is_settled(found, own[-1])
             return len(own) <= (1 + modes) * (1 + apart) and not growing and settled
         case "once":
-            return len(own) == 1 and _is_settled(found, own[0])
+            return len(own) == 1 and (_is_settled(found, own[0]) or _is_yes_or_no(own[0].guards[0]))
         case "few":
             return len(own) <= _FEW * (1 + modes) and _is_settled(found, own[-1])
     return False
+
+
+def _is_filled(guard: Guard) -> bool:
+    """Whether it is a flag of transformers' caches that a first token sets."""
+    return guard.actual == "True" and _FILLED.search(guard.source or "") is not None
+
+
+_FILLED = re.compile(r"\.is_(updated\[\d+\]|initialized)$")
+
+
+def _is_yes_or_no(guard: Guard) -> bool:
+    """Whether no third value can come."""
+    return {guard.expected, guard.actual} == {"True", "False"}
 
 
 def _is_settled(found: Collected, last: Version) -> bool:
@@ -231,7 +251,31 @@ def _made(cause: Cause) -> str:
     return "compiled once more" if times == 1 else f"compiled {times} times more"
 
 
-def _why(cause: Cause, *, constant: bool) -> str:
+def _apart(versions: Iterable[Version]) -> set[str]:
+    """What has a version of its own for each size, in words."""
+    found: set[str] = set()
+    for version in versions:
+        guard = version.guards[0]
+        match _axis(guard):
+            case _ if version.is_shared:
+                found.add("another function or class")
+            case "mode" if guard.cause in ("requires_grad", "dispatch_keys"):
+                found.add("a gradient")
+            case "mode":
+                found.add("a mode")
+            case "once" if guard.cause == "stride":
+                found.add("a layout")
+            case "once":
+                found.add(f"another {guard.source}")
+        found |= {f"a size of {value}" for value in guard.values if value in _APART and _is_size(guard)}
+    return found
+
+
+def _is_size(guard: Guard) -> bool:
+    return guard.cause in ("size", "symbolic_shape")
+
+
+def _why(cause: Cause, *, constant: bool, apart: Sequence[str]) -> str:
     guard, made = cause.guard, _made(cause)
     match guard.cause:
         case "global_state" if guard.source == "grad_mode":
@@ -247,7 +291,7 @@ def _why(cause: Cause, *, constant: bool) -> str:
         case "size" if of_parameter(guard):
             return _why_parameter(cause, made)
         case "size":
-            return _why_size(cause, f"{made}{_of_times(cause)}", constant=constant)
+            return _why_size(cause, f"{made}{_of_times(cause, apart)}", constant=constant)
         case "module_attribute" if (guard.actual or "").isdecimal():
             return f"a second value of {guard.source}: {made}, and not again"
         case "symbolic_shape":
@@ -256,10 +300,14 @@ def _why(cause: Cause, *, constant: bool) -> str:
             return f"values of {guard.source} on either side of what the code was compiled for: {made}"
         case "int_value" | "float_value" | "module_attribute" if _axis(guard) == "number":
             return f"a second value of {guard.source}{_after(cause)}: {made}"
-    return f"{_each(guard)}: {made}, and not again"
+    return f"{_each(guard, cause.origin)}: {made}, and not again"
 
 
-def _each(guard: Guard) -> str:
+def _each(guard: Guard, origin: Origin | None) -> str:
+    if _is_filled(guard) and origin is not None:
+        if origin.same_call:
+            return f"a call's first module sets {guard.source}, and the others find it set: a graph for each"
+        return f"one graph for the first token, which sets {guard.source}, and one for the next ones"
     if guard.cause == "stride":
         return f"another layout of {guard.source}"
     if _axis(guard) == "few" and guard.values[2:]:
@@ -267,7 +315,7 @@ def _each(guard: Guard) -> str:
     return "one graph for each of the two"
 
 
-def _of_times(cause: Cause) -> str:
+def _of_times(cause: Cause, apart: Sequence[str]) -> str:
     """Why a second size was compiled more than once: several parts of a function, or what is apart."""
     parts = len({(one.compile_id or "").partition("/")[0] for one in cause.recompiles})
     once = parts * (1 + sum(value in cause.guard.values[1:] for value in _APART))
@@ -275,8 +323,9 @@ def _of_times(cause: Cause) -> str:
     pieces = f", in {parts} {'parts of the function' if resumed else 'modules or functions'}" * (parts > 1)
     if len(cause.recompiles) <= once:
         return pieces
-    apart = "what is compiled apart (a mode, a gradient, a layout, a size of 1, another module)"
-    return f"{pieces}, as {apart} has a second size of its own"
+    if not apart:
+        return pieces
+    return f"{pieces}, as what is compiled apart ({', '.join(apart)}) has a second size of its own"
 
 
 _OF_MODEL = re.compile(r"(?!self\b)\w+(?=[.\[])")  # a parameter of what is passed
@@ -320,7 +369,8 @@ def _why_size(cause: Cause, made: str, *, constant: bool) -> str:
     is_less = before.isdecimal() and after.isdecimal() and int(after) < int(before)
     if is_less and (is_batch or guard.dimension == 0):
         said = f"a smaller size ({after} after {before}){_after(cause, constant=constant)}: {made}"
-        which = f" (dimension {of} holds it)" * bool(of)
+        argument = f" of {size.argument}" if size is not None else ""
+        which = f" (dimension {of}{argument} holds it)" * bool(of)
         hint = f"; if it is an epoch's last batch of a DataLoader{which}, drop_last=True leaves it out"
         return said + hint * (is_batch and not flags)
     return f"a second size of dimension {guard.dimension}{_after(cause, constant=constant)}: {made}"
@@ -346,8 +396,7 @@ def _after(cause: Cause, *, constant: bool = False) -> str:
     made = cause.decided
     if made.lines:
         return _CONSTANT
-    is_size = cause.guard.cause in ("size", "symbolic_shape")
-    alone = [value for value in cause.guard.values[1:] if value in _APART and is_size]
+    alone = [value for value in cause.guard.values[1:] if value in _APART and _is_size(cause.guard)]
     apart = f", and {' and '.join(alone)}, which {'are' if alone[1:] else 'is'} compiled apart" * bool(alone)
     if not made.is_any:
         return apart

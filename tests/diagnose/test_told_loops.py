@@ -277,7 +277,10 @@ def test_a_last_batch_is_in_the_dimension_that_all_tensors_share(warm: WarmScans
         if one.guard is not None
     }
     assert "drop_last" not in said["target", 0]
-    assert "an epoch's last batch of a DataLoader (dimension 1 holds it), drop_last=True" in said["source", 1]
+    assert (
+        "an epoch's last batch of a DataLoader (dimension 1 of source holds it), drop_last=True"
+        in said["source", 1]
+    )
 
 
 def test_of_several_bounds_the_least_is_named(warm: WarmScans, tmp_path: Path) -> None:
