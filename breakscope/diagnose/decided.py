@@ -19,7 +19,7 @@ from itertools import product
 from pathlib import PurePath
 from typing import Any
 
-from breakscope.diagnose.guard_paths import parse, path_of, words
+from breakscope.diagnose.guard_paths import of_size, parse, path_of, words
 from breakscope.report.model import Guard
 from breakscope.report.owners import owner_of
 
@@ -149,7 +149,7 @@ def decided(
     Args:
         events: of each compile, those of :func:`read`; function: the code's name, which names temporaries.
     """
-    about = guard.source, guard.dimension if guard.cause in ("size", "symbolic_shape") else None
+    about = guard.source, guard.dimension if of_size(guard) else None
     # Sizes of 0 and 1 are compiled apart in any case.
     least = 0 if about[1] is None and {"0", "1"} & set(guard.values) else 2
     came: list[float] = [int(value) for value in guard.values if value.isdecimal() and int(value) >= least]
@@ -187,7 +187,7 @@ def decided(
 
 def _shared(told: Sequence[Event], own: Sequence[Event], guard: Guard) -> set[str]:
     """The symbol of another size as large, which a size that came with no symbol of its own has too."""
-    if own or guard.cause not in ("size", "symbolic_shape"):
+    if own or not of_size(guard):
         return set()
     after = guard.values[1:] if guard.expected == next(iter(guard.values), None) else guard.values
     found = {one["symbol"] for one in told if one["t"] == "symbolic" and one.get("value") in after}

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 
 from breakscope.diagnose.collect import Collected
 from breakscope.diagnose.decided import VERY_ONE, is_float
-from breakscope.diagnose.guard_paths import of_parameter
+from breakscope.diagnose.guard_paths import of_parameter, of_size
 from breakscope.report.model import Guard
 
 if TYPE_CHECKING:
@@ -81,8 +81,9 @@ def reasons(
     apart: dict[int, set[str]] = defaultdict(set)
     for versions in _by_code(found, causes, shared):
         real |= _real(found, versions)
-        for version in versions:
-            apart[version.cause] |= _apart(versions)
+        words = _apart(versions)
+        for index in {version.cause for version in versions}:
+            apart[index] |= words
     return [
         None
         if index in real
@@ -142,7 +143,7 @@ def _is_bounded(
         case "number":
             values = [value for version in own for value in version.guards[0].values]
             # Of a number, which is no size, 0 and 1 are two of any.
-            apart = sum(value in values for value in _APART) * _is_size(own[0].guards[0])
+            apart = sum(value in values for value in _APART) * of_size(own[0].guards[0])
             settled = not any(version.is_one for version in own) or _is_settled(found, own[-1])
             return len(own) <= (1 + modes) * (1 + apart) and not growing and settled
         case "once":
@@ -150,14 +151,6 @@ def _is_bounded(
         case "few":
             return len(own) <= _FEW * (1 + modes) and _is_settled(found, own[-1])
     return False
-
-
-def _is_filled(guard: Guard) -> bool:
-    """Whether it is a flag of transformers' caches that a first token sets."""
-    return guard.actual == "True" and _FILLED.search(guard.source or "") is not None
-
-
-_FILLED = re.compile(r"\.is_(updated\[\d+\]|initialized)$")
 
 
 def _is_yes_or_no(guard: Guard) -> bool:
@@ -265,14 +258,10 @@ def _apart(versions: Iterable[Version]) -> set[str]:
                 found.add("a mode")
             case "once" if guard.cause == "stride":
                 found.add("a layout")
-            case "once":
+            case "once" if guard.source:
                 found.add(f"another {guard.source}")
-        found |= {f"a size of {value}" for value in guard.values if value in _APART and _is_size(guard)}
+        found |= {f"a size of {value}" for value in guard.values if value in _APART and of_size(guard)}
     return found
-
-
-def _is_size(guard: Guard) -> bool:
-    return guard.cause in ("size", "symbolic_shape")
 
 
 def _why(cause: Cause, *, constant: bool, apart: Sequence[str]) -> str:
@@ -304,8 +293,8 @@ def _why(cause: Cause, *, constant: bool, apart: Sequence[str]) -> str:
 
 
 def _each(guard: Guard, origin: Origin | None) -> str:
-    if _is_filled(guard) and origin is not None:
-        if origin.same_call:
+    if guard.actual == "True" and _FILLED.search(guard.source or "") is not None:
+        if origin is not None and origin.same_call:
             return f"a call's first module sets {guard.source}, and the others find it set: a graph for each"
         return f"one graph for the first token, which sets {guard.source}, and one for the next ones"
     if guard.cause == "stride":
@@ -315,15 +304,17 @@ def _each(guard: Guard, origin: Origin | None) -> str:
     return "one graph for each of the two"
 
 
+# A flag of transformers' caches that a first token sets.
+_FILLED = re.compile(r"\b(?:cache|past_key_values)\b.*\.is_(?:updated\[\d+\]|initialized)$")
+
+
 def _of_times(cause: Cause, apart: Sequence[str]) -> str:
     """Why a second size was compiled more than once: several parts of a function, or what is apart."""
     parts = len({(one.compile_id or "").partition("/")[0] for one in cause.recompiles})
     once = parts * (1 + sum(value in cause.guard.values[1:] for value in _APART))
     resumed = any(one.frame is not None and one.frame.resumed for one in cause.recompiles)
     pieces = f", in {parts} {'parts of the function' if resumed else 'modules or functions'}" * (parts > 1)
-    if len(cause.recompiles) <= once:
-        return pieces
-    if not apart:
+    if len(cause.recompiles) <= once or not apart:
         return pieces
     return f"{pieces}, as what is compiled apart ({', '.join(apart)}) has a second size of its own"
 
@@ -396,7 +387,7 @@ def _after(cause: Cause, *, constant: bool = False) -> str:
     made = cause.decided
     if made.lines:
         return _CONSTANT
-    alone = [value for value in cause.guard.values[1:] if value in _APART and _is_size(cause.guard)]
+    alone = [value for value in cause.guard.values[1:] if value in _APART and of_size(cause.guard)]
     apart = f", and {' and '.join(alone)}, which {'are' if alone[1:] else 'is'} compiled apart" * bool(alone)
     if not made.is_any:
         return apart

@@ -12,7 +12,7 @@ from pathlib import PurePath
 from breakscope import catalog
 from breakscope.diagnose import break_words, uses
 from breakscope.diagnose.compile_time import LONGEST, SEE_TO_RECOMPILES
-from breakscope.diagnose.guard_paths import line_of_temporary, of_strides
+from breakscope.diagnose.guard_paths import line_of_temporary, of_size, of_strides
 from breakscope.diagnose.guard_uses import Taken
 from breakscope.diagnose.handed import is_handed_on
 from breakscope.diagnose.library_advice import CALL_MOVED, LOSS_LEFT, loss_call, package_of
@@ -650,7 +650,7 @@ def _by_layer(again: Sequence[_Again]) -> list[_Again]:
 
     def comes_again(one: _Again) -> bool:
         guard, seen = one.finding.guard, one.origin
-        if guard is None or seen is None or seen.same_call or guard.cause not in ("size", "symbolic_shape"):
+        if guard is None or seen is None or seen.same_call or not of_size(guard):
             return False
         if any(
             seen.direct and (size.dimension, str(size.new)) == (guard.dimension, guard.actual)
@@ -737,7 +737,7 @@ def _selections(one: _Again, guard: Guard, sites: Sequence[Finding], places: Pla
     """
     seen, place = one.origin, one.finding.location
     came = guard.expected, guard.actual
-    if guard.cause not in ("size", "symbolic_shape") or (guard.source or "").startswith("self."):
+    if not of_size(guard) or (guard.source or "").startswith("self."):
         return []
     line = line_of_temporary(guard.source) if guard.source else None
     local = line or _line_of_local(one, guard, places)

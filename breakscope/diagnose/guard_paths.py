@@ -221,6 +221,11 @@ def of_parameter(guard: Guard) -> bool:
     return "Guard failed on a parameter" in guard.expression
 
 
+def of_size(guard: Guard) -> bool:
+    """Whether a guard asks for a size, as a number or by what the code asks of it."""
+    return guard.cause in ("size", "symbolic_shape")
+
+
 def is_unnamed(name: str) -> bool:
     """Whether words stand for a temporary, which has no name, and not for a variable called ``value``."""
     return _UNNAMED.match(name) is not None

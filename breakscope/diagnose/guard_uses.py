@@ -13,6 +13,7 @@ from typing import Literal
 from breakscope.diagnose import becomes, uses
 from breakscope.diagnose.becomes import End, Kind
 from breakscope.diagnose.decided import Decided, Question
+from breakscope.diagnose.guard_paths import of_size
 from breakscope.diagnose.statements import only_raises
 from breakscope.project.sources import Sources
 from breakscope.report.model import Guard
@@ -772,7 +773,7 @@ def _ends(guard: Guard, way: Sequence[ast.AST], *, inlined: bool) -> Iterator[En
     function = way[-1]
     if not isinstance(function, ast.FunctionDef) or guard.source is None:
         return
-    if guard.cause in ("size", "symbolic_shape") and guard.dimension is not None:
+    if of_size(guard) and guard.dimension is not None:
         names = [arg.arg for arg in function.args.args] if inlined else [_named(guard.source, function)]
         for name in names:
             yield from _ends_of_size(way, name, guard.dimension)

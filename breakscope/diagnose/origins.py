@@ -13,6 +13,7 @@ from typing import Any
 from breakscope.diagnose import made_of
 from breakscope.diagnose.arguments import leaves
 from breakscope.diagnose.collect import Collected, Event, FrameRef
+from breakscope.diagnose.guard_paths import of_size
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.records import RawFrame, unresumed
 from breakscope.diagnose.uses import statement, uses
@@ -263,7 +264,7 @@ def _made(
 ) -> made_of.Made | None:
     if guard.cause not in _SIZED or guard.source is None:
         return None
-    dimension = guard.dimension if guard.cause in ("size", "symbolic_shape") else None
+    dimension = guard.dimension if of_size(guard) else None
     place = frame.file, frame.since or frame.line
     return made_of.made_of(places.sources, guard.source, dimension, place, calling(within, frame))
 

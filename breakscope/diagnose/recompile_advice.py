@@ -12,7 +12,7 @@ from typing import TypeGuard
 from breakscope.diagnose.becomes import Kind
 from breakscope.diagnose.decided import VERY_ONE
 from breakscope.diagnose.guard_advice import TENSORS, remedy
-from breakscope.diagnose.guard_paths import of_strides
+from breakscope.diagnose.guard_paths import of_size, of_strides
 from breakscope.diagnose.guard_uses import Taken
 from breakscope.diagnose.origins import Origin, Size, may_come_of, together
 from breakscope.report.model import Guard
@@ -124,7 +124,7 @@ def _is_within_one(origin: Origin | None) -> bool:
 
 
 def _is_sized(guard: Guard) -> bool:
-    return guard.cause in ("size", "symbolic_shape") and guard.dimension is not None
+    return of_size(guard) and guard.dimension is not None
 
 
 def _whole(origin: Origin | None) -> str:

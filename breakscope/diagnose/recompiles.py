@@ -14,7 +14,7 @@ from breakscope.diagnose import expected, guards, uses
 from breakscope.diagnose.collect import Collected, FrameRef, Recompile
 from breakscope.diagnose.decided import Decided, decided, named
 from breakscope.diagnose.guard_advice import SOME_VIEW, TENSORS
-from breakscope.diagnose.guard_paths import WRAPPER, of_parameter, of_strides, placeless
+from breakscope.diagnose.guard_paths import WRAPPER, of_parameter, of_size, of_strides, placeless
 from breakscope.diagnose.guard_uses import Taken, taken
 from breakscope.diagnose.guards import GuardFailure
 from breakscope.diagnose.library_advice import package_of
@@ -79,7 +79,6 @@ def _set_anew(frame: FrameRef, guard: Guard, places: Places) -> int:
     return max(lines, default=0)
 
 
-_SIZES = ("size", "symbolic_shape")
 _KINDS = ("dtype", "rank", "requires_grad", "type")
 
 
@@ -105,7 +104,7 @@ def causes(found: Collected, places: Places) -> tuple[list[Cause], list[Recompil
             found, item, _closest(item, versions.nearest(_read(item, name), item.compile_id)), places
         )
         failure, guard = failed[0]
-        anew = item.frame.resumed and guard.cause in _SIZES and _set_anew(item.frame, guard, places) > 0
+        anew = item.frame.resumed and of_size(guard) and _set_anew(item.frame, guard, places) > 0
         key = (_defined(item.frame, places), *guards.finding_key(guard, item.frame.name), anew)
         cause = grouped.get(key)
         if cause is None:
@@ -229,7 +228,7 @@ class _Versions:
         A version for a size of 1 was not meant to serve another size, nor one for any size to serve a 1,
         whatever guard of it failed first.
         """
-        sizes = [guard for _, guard in failed if guard.cause in _SIZES]
+        sizes = [guard for _, guard in failed if of_size(guard)]
         came = next(
             (guard for guard in sizes if guard.actual in SPECIAL_SIZES and guard.expected != guard.actual),
             None,
@@ -240,13 +239,13 @@ class _Versions:
             def serves(one: tuple[GuardFailure, Guard]) -> bool:
                 failure, guard = one
                 made_for = self._made_for.get((failure.compile_id, *about))
-                return guard.cause in _SIZES or made_for == came.actual
+                return of_size(guard) or made_for == came.actual
 
             return sorted(failed, key=lambda one: not serves(one))
         apart = [guard for guard in sizes if guard.cause == "size" and guard.expected in SPECIAL_SIZES]
         of_them = {_about(guard) for guard in apart}
         # What only lacks another size, which the one for 1 may take any of, says nothing of this one.
-        if any(g not in apart and (g.cause not in _SIZES or _about(g) in of_them) for _, g in failed):
+        if any(g not in apart and (not of_size(g) or _about(g) in of_them) for _, g in failed):
             return sorted(failed, key=lambda one: one[1] in apart)
         return failed
 

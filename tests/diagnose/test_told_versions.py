@@ -836,3 +836,25 @@ def test_a_flag_has_two_versions_and_a_cache_is_filled_by_a_first_token(scan: Sc
     said = {one.guard.source: one.expected for one in report.findings if one.guard is not None}
     first = "one graph for the first token, which sets cache.is_updated[0], and one for the next ones"
     assert said["cache.is_updated[0]"] == f"{first}: compiled once more, and not again"
+
+
+def test_a_layer_that_is_set_up_by_its_first_call_is_no_cache_of_tokens(scan: Scan) -> None:
+    """A flag of the same name as that of transformers' caches."""
+    report = scan("""
+        import torch
+        class Norm(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.is_initialized = False
+                self.register_buffer("mean", torch.zeros(4))
+            def forward(self, x):
+                if not self.is_initialized:
+                    self.mean.copy_(x.mean(0))
+                    self.is_initialized = True
+                return x - self.mean
+        net = torch.compile(Norm(), backend="eager")
+        for _ in range(3):
+            net(torch.randn(3, 4))
+    """)
+    said = {one.guard.source: one.expected for one in report.findings if one.guard is not None}
+    assert str(said["self.is_initialized"]).startswith("one graph for each of the two: compiled once more")
