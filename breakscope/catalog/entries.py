@@ -1051,6 +1051,22 @@ y = torch.compile(layer)(x)""",
         "config",
     ),
     Entry(
+        "BS310",
+        "gradient of a gradient through compiled code",
+        "AOTAutograd, which inductor and aot_eager are built on, compiles a backward that has no backward of"
+        " its own. A gradient that is taken with create_graph=True through compiled code, as for a penalty on"
+        " it, raises where it is differentiated again.",
+        "Take the inner gradient in the compiled function, with torch.func.grad, or leave that call eager.",
+        """\
+# before: a penalty on the gradient of what a compiled model computes
+y = model(x)
+slope = torch.autograd.grad(y.sum(), x, create_graph=True)[0]
+# after: the compiled function returns both
+slope, y = torch.func.grad(lambda v: with_sum(net(v)), has_aux=True)(x)""",
+        "error",
+        "rewrite",
+    ),
+    Entry(
         "BS401",
         "loop unrolled into the graph",
         "Dynamo runs a Python loop while it traces, so that the ops of every round come into the graph. "

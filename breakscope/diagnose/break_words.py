@@ -308,8 +308,8 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
         r"Generator reconstruction with mutations",
         (
             "A generator is at work where the graph breaks, and Dynamo cannot make it again behind the break:"
-            " make a list of it first, before the compiled call (as params = list(model.parameters())), or"
-            " repair the break in the function that runs it."
+            " make a list of it where it is made (list(model.parameters()) in place of model.parameters(), in"
+            " compiled code as well), or repair the break in the function that runs it."
         ),
     ),
     (
@@ -355,6 +355,15 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
         (
             "What the loop runs over is a generator that was made outside of this frame: give it list(…) of"
             " that, as list(model.parameters()), where it is passed in."
+        ),
+    ),
+    (
+        ("BS115",),
+        r"Unsupported Tensor\.requires_grad_\(\) call",
+        (
+            "The tensor comes from outside of the graph, where Dynamo changes none. Let the caller hand it"
+            " over with a gradient asked for, as x.detach().requires_grad_() gives it (x.requires_grad_()"
+            " alone where it makes x itself): this line then changes nothing, and stays in the graph."
         ),
     ),
     (

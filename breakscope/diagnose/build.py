@@ -9,6 +9,7 @@ from breakscope import __version__
 from breakscope.diagnose import (
     compile_time,
     cost,
+    double_backward,
     effects,
     failures,
     following,
@@ -74,6 +75,7 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
             *recompiles.limits(found, causes, places),
             *recompile_cost.priced(found, recompiles.findings(found, causes, places)),
             *failed,
+            *double_backward.findings(found, places),
             *refusals.findings(found, places),
             *compile_time.findings(found, places, outcome, priced.timing),
         ]
@@ -94,7 +96,7 @@ def build(events: Iterable[Event], slots: Sequence[int] | None, outcome: Outcome
     made = effects.mark(found, made, vacuous=reconciliation.vacuous)
     report = Report(
         tool=Tool("breakscope", __version__),
-        run=_run(found, outcome, regions),
+        run=_run(found, outcome, regions, places),
         totals=_totals(found, made, regions),
         reconciliation=reconciliation,
         findings=tuple(sorted(made, key=worst_first)),
@@ -238,8 +240,10 @@ def _dynamo(found: Collected) -> dict[str, int]:
     }
 
 
-def _run(found: Collected, outcome: Outcome, regions: Sequence[Region]) -> Run:
+def _run(found: Collected, outcome: Outcome, regions: Sequence[Region], places: Places) -> Run:
     notes = [*outcome.notes, *_lifted(found), *found.notes, *_splits(regions)]
+    if (twice := double_backward.note(found, outcome.backend, places)) is not None:
+        notes.append(twice)
     if outcome.backend in ("eager", "aot_eager") and found.regions:
         notes.append(_BLIND.format(backend=outcome.backend))
     # What a graph of a few tensors on the host is beside: the last of the others.

@@ -36,6 +36,7 @@ _KEPT = {
     "left": "left",
     "eager": "eager",
     "raised": "raised",
+    "twice": "twice",
 }
 
 SLOT_STEPS = 0
@@ -196,6 +197,7 @@ class Collected:
     left: list[Event] = field(default_factory=list)
     eager: list[Event] = field(default_factory=list)
     raised: list[Event] = field(default_factory=list)
+    twice: list[Event] = field(default_factory=list)
     decided: dict[str | None, list[Event]] = field(default_factory=lambda: defaultdict(list))
 
     def count(self, slot: int | None) -> int | None:

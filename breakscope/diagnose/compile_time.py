@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from breakscope import catalog
@@ -131,17 +131,19 @@ def _of_run(
     whole, limit = sum(spent.values()), _MOST * outcome.duration_s
     alike = _layers_of(found, by_function[worst])
     layers = _layer_words(alike)
+    broken = {one.compile_id for one in found.breaks}
     reason = _out_of_proportion(found, outcome, timing, whole)
     if whole >= max(_LEAST_COMPILE_S, limit) and reason is not None:
         finding = _about_function(found, "BS402", f"{reason}{layers}", by_function[worst], places)
-        return [replace(finding, advice=_first_of_all(by_function[worst], _cheaper(by_function[worst])))]
+        cheaper = _cheaper(by_function[worst])
+        return [replace(finding, advice=_first_of_all(by_function[worst], cheaper, broken))]
     if spent[worst] >= max(_LEAST_LAYERS_S if layers else _LEAST_FUNCTION_S, limit):
         reason = (
             f"{spent[worst]:,.0f} of the run's {outcome.duration_s:,.0f} s went into compiling it{layers}"
         )
         finding = _about_function(found, "BS403", reason, by_function[worst], places)
         parts = _each_layer(alike) if alike else _in_parts(worst, places)
-        return [replace(finding, advice=_first_of_all(by_function[worst], parts))]
+        return [replace(finding, advice=_first_of_all(by_function[worst], parts, broken))]
     return []
 
 
@@ -176,10 +178,13 @@ _GENERIC = catalog.entry("BS403").fix
 SEE_TO_RECOMPILES = "See to its recompiles first"
 
 
-def _first_of_all(events: Sequence[Event], then: str) -> str:
+def _first_of_all(events: Sequence[Event], then: str, broken: Collection[str | None] = ()) -> str:
     """What to do about compiles, with what comes before that.
 
     A function may be compiled again for most of the time, or in pieces, as the graph breaks in it.
+
+    Args:
+        broken: the compiles that ended at a graph break.
     """
     events = [event for event in events if not is_limit(event["metrics"])]  # which compiled nothing
     again = [event for event in events if not re.match(r"\d+/0\b", event.get("cid") or "")]
@@ -189,7 +194,7 @@ def _first_of_all(events: Sequence[Event], then: str) -> str:
         return (
             f"{SEE_TO_RECOMPILES}: {len(again)} of its {len(events)} compiles are such, and took"
             f" {later:,.0f} of {whole:,.0f} s."
-            + _longest(events)
+            + _longest(events, broken)
             + f" Its graph breaks multiply them: it is compiled in {len(pieces)} pieces." * (len(pieces) > 1)
             + f" {then}" * (then != _GENERIC)
         )
@@ -205,13 +210,17 @@ def _first_of_all(events: Sequence[Event], then: str) -> str:
 LONGEST = "The longest took"
 
 
-def _longest(events: Sequence[Event]) -> str:
+def _longest(events: Sequence[Event], broken: Collection[str | None]) -> str:
     """How long one compile took, where that is several times as long as the first of the same code."""
-    first = {(event.get("cid") or "").partition("/")[0]: _duration(event) for event in reversed(events)}
+    first = {(event.get("cid") or "").partition("/")[0]: event for event in reversed(events)}
     longest = max(events, key=_duration)
-    took, before = _duration(longest), first[(longest.get("cid") or "").partition("/")[0]]
+    began = first[(longest.get("cid") or "").partition("/")[0]]
+    took, before = _duration(longest), _duration(began)
     if took < max(_LEAST_LAYERS_S, _SEVERAL_TIMES * before):
         return ""
+    if began.get("cid") in broken and longest.get("cid") not in broken:
+        ended = f"the first of the same code had ended at a graph break ({before:,.1f} s)"
+        return f" One took {took:,.0f} s; {ended}."
     return f" {LONGEST} {took:,.0f} s, where the first of the same code took {before:,.1f} s."
 
 
@@ -286,7 +295,9 @@ def _about_function(
     frame = FrameRef.read(events[0]["frame"])
     assert frame is not None
     at = where_defined(found, frame, (event["cid"] for event in events), places)
-    return _finding(code, at, reason, events[0], places, of_function=True)
+    finding = _finding(code, at, reason, events[0], places, of_function=True)
+    made = tuple(dict.fromkeys(event["cid"] for event in events if event.get("cid")))
+    return replace(finding, counts=Counts(len(events), None, made))
 
 
 def _finding(

@@ -108,6 +108,7 @@ class Question:
         parts: whether the value that came before has the other answer.
         near: whether sizes like those that came can have it: half of one, or some times as much.
         alone: whether no other size or number is asked for with it.
+        narrow: whether sizes that follow each other have other answers.
     """
 
     file: str
@@ -116,11 +117,12 @@ class Question:
     parts: bool
     near: bool
     alone: bool
+    narrow: bool = True
 
     @property
     def is_number(self) -> bool:
-        """Whether one quotient of a size alone is what holds: ``x.size(0) // 2 == 24``."""
-        return self.alone and "/" in self.text and VERY_ONE.match(self.text) is not None
+        """Whether one quotient of a size is what holds, which few have: ``x.size(0) // 2 == 24``."""
+        return self.alone and self.narrow and "/" in self.text and VERY_ONE.match(self.text) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +256,7 @@ def _asked(
     """
     near, some = _like(came, least), _FLOATS_TRIED if _are_floats(came) else _TRIED
     any_size = tuple(value for value in some if value >= least or some is _FLOATS_TRIED)
+    next_to = tuple(range(int(max(came)), int(max(came)) + _NEXT)) if came else near
     made = [one for one in told if one["t"] == "symbolic"]
     names = {one["symbol"]: _words(one["sources"][0], function) for one in made}
     earlier = dict.fromkeys(symbols, before) if before is not None else {}
@@ -268,7 +271,8 @@ def _asked(
         text = _NAME.sub(lambda name: names.get(name[0], name[0]), ast.unparse(tree))
         parts = _answer(tree, earlier) is False  # None where other sizes decide as well
         is_near = not _always(one["expression"], near)
-        yield Question(file, line, text, parts, is_near, alone=used <= symbols)
+        is_narrow = not _always(one["expression"], next_to)
+        yield Question(file, line, text, parts, is_near, alone=used <= symbols, narrow=is_narrow)
 
 
 _NAME = re.compile(r"\b[A-Za-z_]\w*\b")
@@ -316,6 +320,7 @@ _TRIED = (0, 1, 2, 3, 4, 5, 7, 8, 16, 100, 1_001, 1 << 20)
 _FLOATS_TRIED = (-1e6, -2.0, -0.5, 1e-6, 0.1, 0.25, 0.5, 0.9, 1.5, 2.0, 100.0, 1e6)
 _TIMES = (0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0)
 _SMALL = 4
+_NEXT = 8  # sizes that follow each other
 _MOST_NAMES = 3
 _OPERATORS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,

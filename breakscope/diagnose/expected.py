@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 
 from breakscope.diagnose.collect import Collected
 from breakscope.diagnose.decided import VERY_ONE, is_float
-from breakscope.diagnose.guard_paths import of_parameter, of_size
+from breakscope.diagnose.guard_paths import of_parameter, of_size, of_strides
 from breakscope.report.model import Guard
 
 if TYPE_CHECKING:
@@ -330,6 +330,8 @@ def _why_side(cause: Cause, made: str) -> str:
         return f"torch compiles a size of {guard.actual} apart, also of {viewed}: {made}"
     if base:
         return f"{of} is a view of a tensor of another shape, and each is compiled apart: {made}"
+    if of_strides(guard):  # a slice that is the whole at some calls, of which the code asks nothing
+        return f"another layout of {guard.source} (it was compiled for {guard.expected}): {made}"
     if guard.expected is not None and VERY_ONE.search(guard.expected):
         return f"the code asks whether {guard.expected}: {made}"
     if guard.dimension is not None and guard.actual in _APART:
@@ -363,6 +365,8 @@ def _why_size(cause: Cause, made: str, *, constant: bool) -> str:
         argument = f" of {size.argument}" if size is not None else ""
         which = f" (dimension {of}{argument} holds it)" * bool(of)
         hint = f"; if it is an epoch's last batch of a DataLoader{which}, drop_last=True leaves it out"
+        if seen is not None and not seen.loads:
+            hint = f"; where that is a last, smaller part of the data{which}, to leave it out saves this"
         return said + hint * (is_batch and not flags)
     return f"a second size of dimension {guard.dimension}{_after(cause, constant=constant)}: {made}"
 

@@ -193,7 +193,13 @@ def _failure(
             held=is_held(location, stack, places),
         )
         what_to_do = of_error(theirs) or what_to_do
-    if code == "BS191" and (name := reach.option(places.sources, location.file, location.line)):
+    if code == "BS191" and (eager := reach.only_in_eager(places.sources, stack)):
+        frame_, at, condition, name = eager
+        what_to_do = (
+            f"{places.short(frame_.file, at)} makes {name} only where nothing is being compiled"
+            f" (`{condition}`): compiled, None comes here. Pass {name} in the call. Else: {what_to_do}"
+        )
+    elif code == "BS191" and (name := reach.option(places.sources, location.file, location.line)):
         first = f"Where the call passes {name}=, the line is not reached, and all stays compiled"
         what_to_do = f"{first}. Else: {what_to_do}"
     if code == "BS309":

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import PurePath
 
 from breakscope import catalog
@@ -133,19 +134,22 @@ def _with_recompiles(now: Sequence[Finding]) -> list[Finding]:
         if finding.kind != "compile" or not told or not own:
             return finding
         names = list(dict.fromkeys(_what_differed(one.guard) for one in own if one.guard is not None))
-        said = f"{told} (for {listed(names[:_MOST_NAMED])}{' and others' * (len(names) > _MOST_NAMED)})"
+        expected = all(one.expected for one in own)
+        others = " and others" * (len(names) > _MOST_NAMED)
+        said = f"{_TOOK_MOST if expected else told} (for {listed(names[:_MOST_NAMED])}{others})"
         of_sizes = any(one.code == "BS201" and not _of_ones(one.guard) for one in own)
         sizes = (_FIXED_SIZES if LONGEST in then else _DYNAMIC_AT_ONCE) * of_sizes
-        if not all(one.expected for one in own):
+        if not expected:
             wide = f" {_FIXED_SIZES[0].upper()}{_FIXED_SIZES[1:]}" * (of_sizes and LONGEST in then)
             then = re.sub(r" s\.", f" s; breakscope remedy tries what saves them.{wide}", then, count=1)
-        elif sizes:
-            then = re.sub(r" s\.", f" s. All are expected; {sizes}", then, count=1)
+        else:
+            then = re.sub(r" s\.", f" s. All are expected{f'; {sizes}' if sizes else '.'}", then, count=1)
         return replace(finding, advice=f"{head}{said}{then}")
 
     return [with_recompiles(finding) for finding in now]
 
 
+_TOOK_MOST = "Its recompiles took most of that"
 _DYNAMIC_AT_ONCE = (
     "dynamic=True in torch.compile makes one graph for any size at once, where nothing of a fixed size is as"
     " large at the first call, and dynamic=False one for each size: the first way compiles less often, and"
@@ -259,10 +263,21 @@ _OF_STATE = ("BS208", "BS209", "BS211")
 
 def _with_exactly(finding: Finding, too: Sequence[Sequence[str]]) -> Finding:
     """A finding with what else failed at its recompiles, of which torch was asked."""
-    names = list(dict.fromkeys(name for some in too for name in some))
+    names = list(dict.fromkeys(_PASSED_BY_NAME.sub(r"\1", name) for some in too for name in some))
+    own = finding.guard.source if finding.guard is not None else None
+    if _IN_EAGER.search(finding.advice or ""):  # one call sets the flag of each layer of its class
+        with_it = [name for name in names if own and name.rpartition(".")[2] == own.rpartition(".")[2]]
+        names = [name for name in names if name not in with_it]
+        if with_it:
+            said = f"{(finding.advice or '').rstrip('.')}. It sets {listed(with_it[:_MOST_NAMED])} as well"
+            finding = replace(finding, advice=said)
     if not names:
         return finding
     return _all_the_same(finding, names[:_MOST_NAMED], at=len(too) if all(too) else 0)
+
+
+_PASSED_BY_NAME = re.compile(r"\bkwargs\['(\w+)'\]")
+_IN_EAGER = re.compile(r"\bcall (?:the module once )?in eager")
 
 
 def _all_the_same(finding: Finding, names: Sequence[str], at: int) -> Finding:
@@ -1069,6 +1084,10 @@ def _compiled_alone(
     left = dict(limits)
     for one in again:
         seen, guard = one.origin, one.finding.guard
+        if seen is None and (site := _ended_at(one.finding, sites)) is not None:
+            what = one.finding.location.function
+            yield _follows(one.finding, site, f"This compile of {what} came to nothing at that break")
+            continue
         if (_key(one) or ("handed on",))[0] not in ("handed on", "gradient"):
             continue  # a size or a mode of the call explains it
         if guard is not None and guard.cause == "identity" and IS_OPTIMIZER.search(str(guard.values)):
@@ -1093,6 +1112,23 @@ def _compiled_alone(
             yield _follows(one.finding, site, f"{runs}. {alone}")
             if (limit := left.pop(one.finding.location, None)) is not None:
                 yield _follows(limit, site, alone)
+
+
+def _ended_at(finding: Finding, sites: Sequence[Finding]) -> Finding | None:
+    """The break for which Dynamo gave up the function in the very compiles that a finding is of.
+
+    One that another one calls, which it gave up too: what the script calls itself is compiled for its own
+    arguments with or without the break.
+    """
+    function = finding.location.file, finding.location.function
+    made = set(finding.counts.compile_ids)
+    for site in sites:
+        given_up = {(one.file, one.function) for one in site.skipped}
+        path = [(frame.file, frame.function) for frame in site.stack]
+        called = any(one in given_up and then == function for one, then in pairwise(path))
+        if made and made <= set(site.counts.compile_ids) and function in given_up and called:
+            return site
+    return None
 
 
 def _with_breaks(
@@ -1199,7 +1235,7 @@ def _around(
             return looped[-1]
     for file, line, name in within:
         for site in sites:
-            if _gives_up(site, [(file, line, name)]) or any(
+            if _gives_up(site, [(file, line, name)], places) or any(
                 frame.file == file and frame.line == line for frame in site.stack
             ):
                 return site
@@ -1219,7 +1255,7 @@ def _too(site: Finding, one: _Again, sites: Sequence[Finding], places: Places, *
 
     def nearness(other: Finding) -> int:
         place = other.location
-        if _gives_up(other, within[:1]):
+        if _gives_up(other, within[:1], places):
             return 0
         if own in {(place.file, place.function), *((one.file, one.function) for one in other.stack[:-1])}:
             return 1
@@ -1240,12 +1276,15 @@ def _too(site: Finding, one: _Again, sites: Sequence[Finding], places: Places, *
     return f" and those at {listed(said)}" if said else ""
 
 
-def _gives_up(site: Finding, within: Sequence[tuple[str, int, str]]) -> bool:
+def _gives_up(site: Finding, within: Sequence[tuple[str, int, str]], places: Places) -> bool:
     """Whether a break gives up one of the functions at work as a whole, so that all it calls is alone."""
+    around = places.sources.function_around
     return any(
-        one.file == file and (one.function or "").rpartition(".")[2] == unresumed(name)
+        one.file == file
+        and (one.function or "").rpartition(".")[2] == unresumed(name)
+        and around(file, one.line) == around(file, line)  # classes of one file have methods of one name
         for one in site.skipped
-        for file, _, name in within
+        for file, line, name in within
     )
 
 

@@ -114,6 +114,12 @@ def path_of(node: ast.expr | None) -> Path | None:
             return Path("L", name)
         case ast.Attribute(base, name):
             return _extend(path_of(base), "attribute", name)
+        # What an object has of its class.
+        case ast.Subscript(
+            ast.Call(ast.Name("dict"), [ast.Attribute(ast.Call(ast.Name("type"), [base]), "__dict__")]),
+            ast.Constant(str(name)),
+        ):
+            return _extend(path_of(base), "attribute", name)
         case ast.Subscript(base, index):
             return _extend(path_of(base), "item", key[0]) if (key := _constant(index)) else None
         case ast.Call():

@@ -13,6 +13,7 @@ from typing import Literal
 from breakscope.diagnose import becomes, uses
 from breakscope.diagnose.becomes import End, Kind
 from breakscope.diagnose.decided import Decided, Question
+from breakscope.diagnose.guard_advice import TENSORS
 from breakscope.diagnose.guard_paths import of_size
 from breakscope.diagnose.statements import only_raises
 from breakscope.project.sources import Sources
@@ -67,6 +68,7 @@ class Taken:
         made: the first line on which the function itself makes it, where a break hands it on.
         sets_itself: ``line 9``: where a function at work gives a flag or a text what it had at the later
             call; else empty.
+        emptied: ``reset (line 9)``: where a method sets it to None again; else empty.
         counted: ``line 9 of ema.py``: where a function at work adds to a number that an object keeps.
         remakes: the line on which a function at work makes a tensor anew that it keeps; else 0.
         recurs: whether the function calls itself with a part of it.
@@ -91,6 +93,7 @@ class Taken:
     set_by: str = ""
     made: int = 0
     sets_itself: str = ""
+    emptied: str = ""
     counted: str = ""
     remakes: int = 0
     recurs: bool = False
@@ -387,6 +390,7 @@ def taken(
             end for way in ways[:1] for called in _called(way) for end in _ends(guard, called, inlined=False)
         ]
     every = [*ways, *_others(ways, guard)]
+    emptied = _emptied(ways, guard.source or "")
     fills = not ways or any(_fills(way, guard.source or "") for way in every)
     return Taken(
         tuple(found),
@@ -400,13 +404,16 @@ def taken(
         is_backward=any(getattr(way[-1], "name", "") == "backward" for way in ways[:1]),
         set_by=_set_by(ways, guard.source or ""),
         made=_made(ways[0], guard.source or "") if ways and guard.resumed else 0,
-        sets_itself=next(
+        sets_itself=""
+        if emptied
+        else next(
             filter(
                 None,
                 (_sets_flag(way[-1], guard, "" if file == at_work[0][0] else file) for file, way in worked),
             ),
             "",
         ),
+        emptied=emptied,
         counted=next(
             filter(
                 None, (_counts(way[-1], guard, "" if file == at_work[0][0] else file) for file, way in worked)
@@ -437,7 +444,10 @@ def _names(function: ast.FunctionDef) -> set[str]:
 
 
 def _sets_flag(function: ast.AST, guard: Guard, file: str) -> str:
-    """The lines on which a function gives an attribute the flag or text that a later call had; else empty."""
+    """The lines on which a function gives an attribute what a later call had, where it was none; else empty.
+
+    That is a flag or a text, or what was made there in place of None.
+    """
     _, dot, attribute = (guard.source or "").rpartition(".")
     lines = []
     for node in ast.walk(function) if dot else ():
@@ -445,8 +455,35 @@ def _sets_flag(function: ast.AST, guard: Guard, file: str) -> str:
             case ast.Assign([ast.Attribute(attr=attr)], ast.Constant(bool() | str() as value)):
                 if attr == attribute and guard.actual in (repr(value), type(value).__name__, "set"):
                     lines.append(str(node.lineno))
+            case ast.Assign([ast.Attribute(attr=attr)], value) if not isinstance(value, ast.Constant):
+                if attr == attribute and guard.expected == "None" and guard.actual in TENSORS:
+                    lines.append(str(node.lineno))
     of = f" of {PurePath(file).name}" * bool(file)
     return f"line{'s' * (len(lines) > 1)} {' or '.join(lines)}{of}" if lines else ""
+
+
+def _emptied(ways: Sequence[Sequence[ast.AST]], name: str) -> str:
+    """Where a method other than ``__init__`` sets an attribute to None: ``reset (line 9)``; else empty.
+
+    An argument that is None where it is not given is one too.
+    """
+    _, dot, attribute = name.rpartition(".")
+    functions = ast.walk(ways[0][0]) if dot and ways else ()
+    for function in (node for node in functions if isinstance(node, ast.FunctionDef)):
+        given = function.args.args[::-1][: len(function.args.defaults)]
+        optional = {
+            one.arg for one, value in zip(given, function.args.defaults[::-1], strict=True) if _is_none(value)
+        }
+        for node in ast.walk(function) if function.name != "__init__" else ():
+            match node:
+                case ast.Assign([ast.Attribute(attr=attr)], value) if attr == attribute:
+                    if _is_none(value) or (isinstance(value, ast.Name) and value.id in optional):
+                        return f"{function.name} (line {node.lineno})"
+    return ""
+
+
+def _is_none(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and value.value is None
 
 
 def _picks(function: ast.AST, name: str) -> tuple[str, ...]:

@@ -153,20 +153,28 @@ class Theirs:
 # What of_call says of a call that is to be made elsewhere.
 CALL_MOVED = re.compile(r"breaks the graph at \d+ places under the call at")
 LOSS_LEFT = re.compile(r"breaks the graph at \d+ places in the loss of")
+_CALLED = re.compile(r"(?<![\w.)\]])((?:self\.)?[a-z_]\w*)\(")
 _LOSS = re.compile(r"\bself\.(\w*loss\w*|\w*criterion)\(")
 _FEW = 2  # sites, which may be rewritten one by one
 _MANY = 4  # sites under one call: it works with values all over, and no setting makes one graph of it
 
 
 def loss_call(stack: Sequence[Frame]) -> tuple[Frame, str] | None:
-    """The line on which a library's model calls its loss, and that as an attribute of the model."""
+    """The line on which a library's model calls its loss, and that as an attribute of the model.
+
+    It is called what the project's line calls it, and ``model`` where that is not plain.
+    """
+    model = "model"
     for at, frame in enumerate(stack[:-1]):
+        if frame.owner == "project":
+            names = _CALLED.findall(frame.source or "")
+            model = names[0] if len(names) == 1 else "model"
         called = _LOSS.search(frame.source or "")
         if called is None or frame.owner != "library" or frame.function.rpartition(".")[2] != "forward":
             continue
         following = next((one for one in stack[at + 1 :] if one.owner != "torch"), None)
         is_module = following is not None and following.function.rpartition(".")[2] == "forward"
-        return frame, f"model.{called[1]}" + ".forward" * is_module
+        return frame, f"{model}.{called[1]}" + ".forward" * is_module
     return None
 
 

@@ -24,6 +24,7 @@ _TOKENS = re.compile(r"(?i)\bids\b|_ids|tok|(?<!pixel_)mask|text|prompt|sentence
 
 # What keeps torch from making a size dynamic that changed: for all, or for what is compiled there.
 _STATIC = re.compile(r"mark_static|automatic_dynamic_shapes|assume_static_by_default")
+_LOADS = re.compile(r"(?i)loader|drop_last")
 _NOT_DYNAMIC = re.compile(r"dynamic\s*=\s*False")
 
 
@@ -91,6 +92,8 @@ class Origin:
         alike: (name in the function, dimension) of arguments that changed as the first of ``sizes`` did.
         called: the file and the line of the function that is called, where torch's wrappers are left away.
         parameters: the names that this function gives its arguments.
+        loads: whether a DataLoader may have made what the call passes: its file speaks of one, or a library
+            makes the call.
         mixed: sizes that differed, none of which decides the guarded one: it is now of this, now of that.
         lines: of all the calls that had it compiled again, and of the one before, by the project's line.
     """
@@ -125,6 +128,7 @@ class Origin:
     parameters: tuple[str, ...] = ()
     lines: tuple[str, ...] = ()
     mixed: tuple[Size, ...] = ()
+    loads: bool = True
 
     @property
     def numbers(self) -> tuple[tuple[str, str, str], ...]:
@@ -184,6 +188,8 @@ def origin(
         unrelated = [one for (one, *_), argument in arguments if argument not in made.arguments]
         left = [size for size in sizes if size.parameter in made.arguments]
         left = [size for size in left if made.is_of(size.parameter, size.item, size.dimension)] or left
+        # Of what is flattened the source tells one factor.
+        left = left or [size for size in sizes if in_proportion(guard, [size])]
         explains = left or made.kept or made.lines or len(unrelated) < len(values)
         sizes = left if explains else sizes
     batch = _batch(second)
@@ -216,6 +222,7 @@ def origin(
         unrelated=frozenset(unrelated),
         made=made,
         by=by,
+        loads=by is not None or caller is None or places.sources.mentions(caller.file, _LOADS),
         generates=by == "generate" and _is_in_generation(second),
         caller=caller,
         spelled=_spelled(caller, places) | _spelled(caller_before, places),
@@ -516,6 +523,14 @@ def _used(caller: Event | None, places: Places) -> frozenset[str]:
         if node is scope or not isinstance(node, functions):
             left += ast.iter_child_nodes(node)
     return frozenset(found)
+
+
+def called(found: Collected, cid: str | None) -> tuple[object, ...] | None:
+    """What an outermost call was of, for which a compile was made at once; None of one within a call."""
+    made = _signature(found, cid)
+    if made is None or made.get("within"):
+        return None
+    return tuple(made["entry"][key] for key in ("file", "line", "name", "module"))
 
 
 def _signature(found: Collected, cid: str | None) -> Event | None:

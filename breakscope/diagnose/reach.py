@@ -215,6 +215,32 @@ def option(sources: Sources, file: str, line: int) -> str:
     return ""
 
 
+def only_in_eager(sources: Sources, stack: Sequence[Frame]) -> tuple[Frame, int, str, str] | None:
+    """Where a function on the way to a line gives a value to a name only where nothing is being compiled.
+
+    ``if mask is None and not torch.compiler.is_compiling(): mask = torch.ones(…)``.
+
+    Returns:
+        The frame, the line, the condition and the name, of the innermost one; None where there is none.
+    """
+    for frame in reversed(stack[:-1]):
+        function = uses.function(sources.around_line(frame.file, frame.line))
+        for node in ast.walk(function) if function is not None else ():
+            if not isinstance(node, ast.If) or node.lineno > frame.line:
+                continue
+            condition = ast.unparse(node.test)
+            names = [
+                name for line in node.body if isinstance(line, ast.Assign) for name in uses.targets(line)
+            ]
+            asked = next((name for name in names if f"{name} is None" in condition), None)
+            if _NOT_COMPILING.search(condition) and asked is not None:
+                return frame, node.lineno, condition, asked
+    return None
+
+
+_NOT_COMPILING = re.compile(r"\bnot [\w.]*is_(torchdynamo_|dynamo_)?compiling\(\)")
+
+
 def gives_itself(sources: Sources, stack: Sequence[Frame], asked: str | None) -> bool:
     """Whether a library's own call gives a function what ``x is not None`` in it asks for.
 
@@ -1010,13 +1036,15 @@ def disabled_by(
     name = "" if call is None else uses.called(call)
     for own in dict.fromkeys(frame.file for frame in callers if frame.owner == "project"):
         for number, line in enumerate(sources.lines(own), 1):
-            found = _DISABLES.match(line)
-            if found is not None and found["name"] == name:
-                return found["target"], own, number
+            for found in _DISABLES.finditer(line):
+                if found["name"] == name:
+                    return found["target"], own, number
     return None
 
 
-_DISABLES = re.compile(r"\s*(?P<target>[\w.]+\.(?P<name>\w+)) = (torch\.)?(compiler|_dynamo)\.disable\b")
+_DISABLES = re.compile(
+    r"(?:^|;)\s*(?P<target>[\w.]+?\.(?P<name>\w+)(?:\.forward)?) = (torch\.)?(compiler|_dynamo)\.disable\b"
+)
 
 
 def _product(around: Sequence[ast.AST]) -> str:

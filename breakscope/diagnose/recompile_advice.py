@@ -509,6 +509,8 @@ def becomes_one(guard: Guard) -> bool:
 def _of_condition(guard: Guard, origin: Origin, does: Taken) -> str:
     """Of what a graph for all sizes holds for, where that did not hold."""
     size = origin.sizes[0]
+    if does.is_one and VERY_ONE.match(guard.expected or "") and (said := _of_fixed(guard, origin, does)):
+        return said  # as of the number of pieces that a loop runs over
     if becomes_one(guard) and not does.needed(_BRANCHES):
         return (
             f"dimension {size.dimension} of {size.argument}{_whole(origin)} came with"
@@ -1209,8 +1211,8 @@ def _optional(guard: Guard, does: Taken, origin: Origin | None = None) -> str:
     if any(_HOLDS.search(value) for value in guard.values):
         return f"{normal}, made once"  # what it holds has no neutral value
     return (
-        f"{normal}. To save one, pass it always as one type, with its neutral value for None where it has one"
-        " of the same sizes"
+        f"{normal}. To save one, pass it always as one type, with its neutral value for None, where it has"
+        " one of the same sizes and None decides nothing else, such as what is returned"
     )
 
 
@@ -1276,6 +1278,17 @@ def _attribute(guard: Guard, times: int, does: Taken) -> str:
         )
     if "None" in (guard.expected, guard.actual):
         return _optional(guard, does) if name.endswith(".grad") else _empty_at_first(guard, name, does)
+    return _number_attribute(guard, name, times, does)
+
+
+def _number_attribute(guard: Guard, name: str, times: int, does: Taken) -> str:
+    if does.of_module and set(map(_kind, guard.values)) == {"float", "int"}:
+        return (
+            f"write whole numbers that {name} is given as floats (1.0): torch compiles in each whole number"
+            f" of a module ({_seen(guard)} were seen), a version for each, and treats a float as symbolic"
+            " from its second value on, where no branch asks for it. Or make it a tensor where it is only"
+            " calculated with"
+        )
     if guard.expected and _kind(guard.expected) == "float":
         return _float_attribute(guard, name, does)
     if re.search(r"[<>]|[!=]=", guard.expected or ""):
@@ -1314,9 +1327,11 @@ def of_kept_state(guard: Guard, package: str, times: int, *, is_any: bool) -> st
 
 
 def _set_here(guard: Guard, name: str, does: Taken) -> str:
-    value = f", {guard.actual}" if guard.actual not in ("set", "str") else ""
+    is_made = guard.actual in TENSORS
+    value = "" if is_made or guard.actual in ("set", "str") else f", {guard.actual}"
+    that = "one of the same kind in __init__ or" if is_made else "that"
     return (
-        f"the code gives {name} its value itself{value} in {does.sets_itself}: give it that before the"
+        f"the code gives {name} its value itself{value} in {does.sets_itself}: give it {that} before the"
         " first call, or make that call in eager"
     )
 
@@ -1324,6 +1339,11 @@ def _set_here(guard: Guard, name: str, does: Taken) -> str:
 def _empty_at_first(guard: Guard, name: str, does: Taken) -> str:
     if does.sets_itself:
         return _set_here(guard, name, does)
+    if does.emptied:
+        return (
+            f"{name} is set to None again in {does.emptied}, and the code fills it: a version with it and"
+            " one without is normal, made once"
+        )
     return (
         f"give {name} its value in __init__, or call the module once in eager before it is compiled: it is"
         f" {guard.expected} at one call and {guard.actual} at another. Where it is emptied on purpose, a"
@@ -1536,8 +1556,9 @@ def _of_keys(guard: Guard) -> str:
             " a placeholder in it would be used as it is"
         )
     return (
-        f"fill {guard.source} before the first compiled call with all the keys that will come, with a"
-        f" neutral value for what is not there: each set of keys is a version ({_seen(guard)})"
+        f"each set of keys that {guard.source} holds is a version ({_seen(guard)}): fill it before the first"
+        " compiled call with all that will come, with what the code would put in; with a neutral value only"
+        " where the code does not ask whether a key is there"
     )
 
 

@@ -18,7 +18,16 @@ from breakscope.diagnose.guard_paths import WRAPPER, of_parameter, of_size, of_s
 from breakscope.diagnose.guard_uses import Taken, taken
 from breakscope.diagnose.guards import GuardFailure
 from breakscope.diagnose.library_advice import package_of
-from breakscope.diagnose.origins import Origin, decides, is_wrapper, lines_of, mode_of, origin, where_defined
+from breakscope.diagnose.origins import (
+    Origin,
+    called,
+    decides,
+    is_wrapper,
+    lines_of,
+    mode_of,
+    origin,
+    where_defined,
+)
 from breakscope.diagnose.places import Places
 from breakscope.diagnose.recompile_advice import (
     IS_OPTIMIZER,
@@ -100,9 +109,8 @@ def causes(found: Collected, places: Places) -> tuple[list[Cause], list[Recompil
             lost += [item] * (not item.refused)  # nothing was compiled; the limit's own finding tells
             continue
         name = _code_name(item.frame)
-        failed = _by_new_size(
-            found, item, _closest(item, versions.nearest(_read(item, name), item.compile_id)), places
-        )
+        closest = _closest(item, versions.nearest(_read(item, name), item.compile_id), found)
+        failed = _by_new_size(found, item, closest, places)
         failure, guard = failed[0]
         anew = item.frame.resumed and of_size(guard) and _set_anew(item.frame, guard, places) > 0
         key = (_defined(item.frame, places), *guards.finding_key(guard, item.frame.name), anew)
@@ -311,31 +319,40 @@ _OF_LOCALS = re.compile(r"\bL\['(\w+)'\]")
 _PLAIN = {"None", "not a tensor", *TENSORS, *_TYPES, "list", "tuple", "dict"}
 
 
-def _closest(item: Recompile, read: Sequence[tuple[GuardFailure, Guard]]) -> list[tuple[GuardFailure, Guard]]:
+def _closest(
+    item: Recompile, read: Sequence[tuple[GuardFailure, Guard]], found: Collected
+) -> list[tuple[GuardFailure, Guard]]:
     """The failed guards, those first of the versions that lacked least: one thing more and they had fitted.
 
-    Sizes that changed alike, as a batch's do, are one thing. Where not all is known of each version, as they
-    are.
+    Sizes that changed alike, as a batch's do, are one thing. A version for other keys, below which torch
+    asked nothing, lacked more than one for the same. Where not all is known of each version, as they are.
     """
     lacks: dict[str | None, int] = {}
     sources: dict[str | None, set[str]] = {}
+    unasked: set[str | None] = set()  # below a dict of other keys nothing was asked: more may fail there
     for version, failed in item.failed.items():
         sizes = {(one.before, one.now) for one in failed if one.at is not None}
         # What is asked of sizes fails with them, and layers are called alike.
         plain = {one.source for one in failed if one.at is None}
         others = {source for source in plain if not (sizes and ".size()" in source)}
-        # Below a dict of other keys nothing was asked: more may fail there.
-        unasked = any(_OF_CONTENTS.match(one.text) for one in failed)
+        unasked |= {version} if any(_OF_CONTENTS.match(one.text) for one in failed) else set()
         number = len(sizes) + len({_ITEM_NUMBER.sub("[]", source) for source in others})
-        lacks[version] = max(1, number) + unasked
+        lacks[version] = max(1, number)
         sources[version] = {one.source for one in failed}
 
+    calls = {failure.compile_id: called(found, failure.compile_id) for failure, _ in read}
+    own = called(found, item.compile_id)
+    others_called = {calls[failure.compile_id] for failure, guard in read if not _weight(guard)} - {own, None}
+
     def is_of_object(one: tuple[GuardFailure, Guard]) -> bool:
-        """Whether it was made for another module or function, which this one never is."""
-        return not _weight(one[1])
+        """Whether it was made for another module or function, which this one never is.
+
+        What failed first may be an argument, where another version for that one tells that it is another.
+        """
+        return not _weight(one[1]) or calls[one[0].compile_id] in others_called
 
     if any(failure.compile_id not in lacks for failure, _ in read):
-        return sorted(read, key=is_of_object)
+        return sorted(read, key=lambda one: (is_of_object(one), is_of_object(one) and _weight(one[1]) > 0))
 
     def is_of_mode(one: tuple[GuardFailure, Guard]) -> bool:
         """Whether it was made for another mode: such a one serves no call of this one, however alike."""
@@ -353,8 +370,10 @@ def _closest(item: Recompile, read: Sequence[tuple[GuardFailure, Guard]]) -> lis
         """Whether it lacks the size of what the module holds itself, as one for another module does."""
         return one[1].cause == "size" and (one[1].source or "").startswith("self.")
 
-    def order(one: tuple[GuardFailure, Guard]) -> tuple[bool, bool, int, bool, bool]:
-        return is_of_object(one), is_of_mode(one), lacks[one[0].compile_id], comes_again(one), is_of_own(one)
+    def order(one: tuple[GuardFailure, Guard]) -> tuple[bool, bool, bool, int, bool, bool]:
+        version = one[0].compile_id
+        least = version in unasked, lacks[version]
+        return is_of_object(one), is_of_mode(one), *least, comes_again(one), is_of_own(one)
 
     return sorted(read, key=order)
 

@@ -39,6 +39,7 @@ CONSTANT = "constant"  # it made a constant of one after all: sources, the line,
 ASKED = "asked"  # it asked something of sizes or numbers, and holds only where the answer is the same
 ERROR = "error"  # Dynamo's dynamo_error record
 RAISED = "raised"  # an exception ended the script: type and text of it, and of those that it came of
+TWICE = "twice"  # the script takes a gradient that can be differentiated again: file, line, function
 EAGER = "eager"  # a call that failed was made again in eager: outcome, its error, whether we had it compiled
 METRICS = "metrics"  # the fields that we use of Dynamo's compilation_metrics
 REGION = "region"  # a graph was compiled: ops, slot of its run counter

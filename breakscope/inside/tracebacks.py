@@ -41,7 +41,8 @@ def is_plumbing(file: str) -> bool:
 def telling(hook: Callable[..., Any], tell: Callable[[list[dict[str, Any]]], None]) -> Callable[..., Any]:
     """``sys.excepthook`` that says first which exceptions ended the script: the last one, and its causes.
 
-    Each with its type, its text, and the ``file`` and ``line`` that raised it.
+    Each with its type, its text, and the ``file`` and ``line`` that raised it; ``at`` is the last line on the
+    way there that is not torch's.
     """
 
     def excepthook(
@@ -59,9 +60,14 @@ def telling(hook: Callable[..., Any], tell: Callable[[list[dict[str, Any]]], Non
 
 
 def _place(trace: types.TracebackType | None) -> dict[str, Any]:
-    while trace is not None and trace.tb_next is not None:
+    found: dict[str, Any] = {}
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        found |= {"file": code.co_filename, "line": trace.tb_lineno}
+        if _is_of_user(code.co_filename):
+            found["at"] = {"file": code.co_filename, "line": trace.tb_lineno, "function": code.co_qualname}
         trace = trace.tb_next
-    return {} if trace is None else {"file": trace.tb_frame.f_code.co_filename, "line": trace.tb_lineno}
+    return found
 
 
 def _text(error: BaseException) -> str:
@@ -74,11 +80,14 @@ def _text(error: BaseException) -> str:
 def innermost_of_user(frame: types.FrameType | None) -> types.FrameType | None:
     """The nearest frame from ``frame`` outward that is neither torch's nor ours; None if there is none."""
     while frame is not None:
-        file = frame.f_code.co_filename
-        if not file.startswith(PACKAGE) and owner_of(file, ()) != "torch" and "<frozen" not in file:
+        if _is_of_user(frame.f_code.co_filename):
             return frame
         frame = frame.f_back
     return None
+
+
+def _is_of_user(file: str) -> bool:
+    return not file.startswith(PACKAGE) and owner_of(file, ()) != "torch" and "<frozen" not in file
 
 
 def _strip(trace: types.TracebackType | None) -> types.TracebackType | None:

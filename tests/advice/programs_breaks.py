@@ -612,10 +612,9 @@ BREAKS: tuple[Followed, ...] = (
     f(
         "BS302>BS114",
         "parameters() at a break",
-        r"params = list\(model\.parameters\(\)\)",
+        r"list\(model\.parameters\(\)\) in place of model\.parameters\(\)",
         "nn.utils.clip_grad_norm_(m.parameters(), 1.0, error_if_nonfinite=True)\nreturn x * 2",
-        ("\n@torch.compile", "\nparams = list(m.parameters())\n@torch.compile"),
-        ("clip_grad_norm_(m.parameters()", "clip_grad_norm_(params"),
+        ("clip_grad_norm_(m.parameters()", "clip_grad_norm_(list(m.parameters())"),
         outside="m = nn.Linear(3, 3)\nm(x).sum().backward()\n",
     ),
     f(
@@ -900,6 +899,58 @@ BREAKS: tuple[Followed, ...] = (
         "for n in (5, 8):\n    q = torch.ones(1, n, 4)\n    say(f(q))\n",
         (("    say(", "    torch._dynamo.mark_static(q, 1)\n    say("),),
         silent=True,
+    ),
+    Followed(
+        "BS310",
+        "a penalty on a gradient",
+        r"Take this gradient inside of the compiled function, with torch\.func\.grad",
+        "net = nn.Linear(3, 1)\n@torch.compile\ndef f(x):\n    return torch.tanh(net(x))\nx.requires_grad_()\n"
+        "y = f(x)\n[slope] = torch.autograd.grad(y.sum(), [x], create_graph=True)\n"
+        "(y.sum() + slope.pow(2).sum()).backward()\nsay(net.weight.grad)\n",
+        (
+            (
+                "    return torch.tanh(net(x))",
+                (
+                    "    def total(v):\n        y = torch.tanh(net(v))\n        return y.sum(), y\n"
+                    "    return torch.func.grad(total, has_aux=True)(x)"
+                ),
+            ),
+            ("y = f(x)\n[slope] = torch.autograd.grad(y.sum(), [x], create_graph=True)", "slope, y = f(x)"),
+        ),
+        silent=True,
+        options=("--backend", "aot_eager"),
+    ),
+    Followed(
+        "BS310",
+        "a penalty on a gradient, with a setting",
+        r"with torch\.autograd\.grad under torch\._dynamo\.config\.trace_autograd_ops = True",
+        "net = nn.Linear(3, 1)\n@torch.compile\ndef f(x):\n    return torch.tanh(net(x))\nx.requires_grad_()\n"
+        "y = f(x)\n[slope] = torch.autograd.grad(y.sum(), [x], create_graph=True)\n"
+        "(y.sum() + slope.pow(2).sum()).backward()\nsay(net.weight.grad)\n",
+        (
+            (
+                "net = nn.Linear(3, 1)",
+                "net = nn.Linear(3, 1)\ntorch._dynamo.config.trace_autograd_ops = True",
+            ),
+            (
+                "    return torch.tanh(net(x))",
+                (
+                    "    y = torch.tanh(net(x))\n"
+                    "    return y, torch.autograd.grad(y.sum(), [x], create_graph=True)[0]"
+                ),
+            ),
+            ("y = f(x)\n[slope] = torch.autograd.grad(y.sum(), [x], create_graph=True)", "y, slope = f(x)"),
+        ),
+        silent=True,
+        options=("--backend", "aot_eager"),
+    ),
+    Followed(
+        "BS115",
+        "a gradient that is asked of an argument",
+        r"Let the caller hand it over with a gradient asked for",
+        "net = nn.Linear(3, 3)\n@torch.compile\ndef f(x):\n    x.requires_grad_(True)\n    return net(x)\n"
+        "for _ in range(2): say(f(x.clone()))\n",
+        (("x.clone()", "x.clone().requires_grad_()"),),
     ),
     Followed(
         "BS309",

@@ -478,7 +478,7 @@ for n in (6, 9, 12, 7, 11, 10):
     calls(
         "BS211",
         "a dict that the first call fills",
-        r"^Fill kept before the first compiled call",
+        r"fill it before the first compiled call with all that will come",
         "@torch.compile\ndef f(x, kept):\n    if 'm' in kept:\n        kept['m'] = kept['m'] * 2\n    else:\n"
         "        kept['m'] = x * 2\n    return kept['m']\nkept = {}\nfor _ in range(3): say(f(x, kept))\n",
         ("kept = {}", "kept = {'m': x}"),

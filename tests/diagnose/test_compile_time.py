@@ -137,6 +137,32 @@ def test_what_a_function_is_compiled_often_for_comes_first(
     assert str(finding.advice).startswith(said)
 
 
+def test_a_function_is_told_with_all_of_its_compiles(run: Run) -> None:
+    slow = [run.compiled("run", 30.0) | {"cid": cid} for cid in ("0/0", "0/1", "0/2")]
+    [finding] = run.findings(slow)
+    assert (finding.code, finding.counts.occurrences) == ("BS403", 3)
+    assert finding.counts.compile_ids == ("0/0", "0/1", "0/2")
+
+
+def test_a_first_compile_that_ended_at_a_break_is_no_measure_of_the_others(run: Run) -> None:
+    slow = [run.compiled("run", seconds) | {"cid": cid} for cid, seconds in (("0/0", 2.0), ("0/1", 58.0))]
+    broken = {
+        "t": "graph_break",
+        "payload": "Graph break: not there",
+        "cid": "0/0",
+        "frame": run.frame("run"),
+        "position": None,
+        "inlined": 0,
+        "site": None,
+        "step": 0,
+    }
+    [finding] = run.findings([*slow, broken])
+    assert "One took 58 s; the first of the same code had ended at a graph break (2.0 s)." in str(
+        finding.advice
+    )
+    assert "The longest took" not in str(finding.advice)
+
+
 def test_the_compile_cache_is_told_of_where_there_is_one(run: Run) -> None:
     slow = run.compiled("run", 80.0)
     [finding] = run.findings([slow], step_ms=20.0, steps=300)

@@ -184,9 +184,10 @@ def test_a_list_of_items_of_other_lengths_is_no_batch(warm: WarmScans, tmp_path:
     [items] = coded(lists, "BS211")
     assert "keep it the same (drop_last=True where they are the samples of a batch)" in str(items.advice)
     assert coded(lists, "BS201")
-    assert not any("drop_last" in str(one.expected or one.advice) for one in coded(lists, "BS201"))
+    of_data = "; where that is a last, smaller part of the data, to leave it out saves this"
+    assert not any(of_data in str(one.expected or one.advice) for one in coded(lists, "BS201"))
     batches = warm.scan(tmp_path, script.format("[(40, 40), (33, 33)]"))
-    assert any("drop_last" in str(one.expected or one.advice) for one in coded(batches, "BS201"))
+    assert any(of_data in str(one.expected or one.advice) for one in coded(batches, "BS201"))
 
 
 def test_a_random_choice_in_each_turn_is_one_for_torch_where(warm: WarmScans, tmp_path: Path) -> None:
@@ -267,7 +268,8 @@ def test_a_last_batch_is_in_the_dimension_that_all_tensors_share(warm: WarmScans
         @torch.compile
         def f(source, target):
             return source.sum(0) + target.sum(0)
-        for s, t, b in ((8, 7, 4), (8, 6, 4), (8, 6, 2)):
+        loader = ((8, 7, 4), (8, 6, 4), (8, 6, 2))
+        for s, t, b in loader:
             f(torch.ones(s, b), torch.ones(t, b))
         """,
     )

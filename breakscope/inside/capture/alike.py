@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
+import textwrap
 from collections.abc import Iterator
 from typing import Any
 
@@ -46,7 +49,20 @@ def _alike(layers: list[nn.Module]) -> bool:
         return False
     if isinstance(layers[0], nn.ModuleList | nn.ModuleDict):  # which nobody calls
         return False
+    if _calls_an_argument(type(layers[0]).forward):
+        return False
     return len({_structure(layer) for layer in layers}) == 1
+
+
+def _calls_an_argument(forward: Any) -> bool:
+    """Whether a layer runs what it is given, as ``forward(self, x, sublayer)`` does: each is a version."""
+    try:
+        (function,) = ast.parse(textwrap.dedent(inspect.getsource(forward))).body
+    except (OSError, TypeError, ValueError, SyntaxError):
+        return False
+    given = {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
+    called = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
+    return any(isinstance(name, ast.Name) and name.id in given for name in called)
 
 
 def _structure(layer: nn.Module) -> tuple[Any, ...]:

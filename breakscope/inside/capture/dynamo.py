@@ -27,10 +27,12 @@ from breakscope.inside.torch_api.hooks import (
     never_compile,
     replace_entry_points,
     replace_frame_callback,
+    watch_gradients,
     watch_stances,
     write_lines_once,
 )
 from breakscope.inside.torch_api.state import counted
+from breakscope.inside.tracebacks import innermost_of_user
 
 if TYPE_CHECKING:
     from breakscope.inside.capture.agent import Agent
@@ -56,6 +58,7 @@ class TorchHooks:
         self._outermost: OutermostCall | None = None
         self.tried_in_eager = self._frames.tried_in_eager
         self._undo: list[Callable[[], None]] = []
+        self._differentiated: set[tuple[str, int]] = set()
         self._dynamo_ready = self._finished = False
 
     def install(self) -> None:
@@ -71,8 +74,24 @@ class TorchHooks:
             agent.guarded("the generators are not seeded", lambda: _seed(agent.settings.seed))
         agent.guarded("Dynamo's records cannot be read", self._listen)
         agent.guarded("optimizer steps are not counted", self._count_optimizer_steps)
+        agent.guarded("gradients of gradients are not seen", self._watch_gradients)
         if agent.settings.compile == "auto":
             agent.guarded("--compile auto compiles nothing", self._answer_outermost_calls)
+
+    def _watch_gradients(self) -> None:
+        if torch_api.available("run_backward"):
+            self._undo.append(watch_gradients(self._differentiable))
+
+    def _differentiable(self) -> None:
+        """A gradient is taken that can be differentiated again: tell of each line once."""
+        # AOTAutograd takes gradients while it compiles.
+        if torch_api.get("current_compile_id")() is not None:
+            return
+        frame = innermost_of_user(sys._getframe(1))
+        if frame is None or (place := (frame.f_code.co_filename, frame.f_lineno)) in self._differentiated:
+            return
+        self._differentiated.add(place)
+        self._agent.emit(events.TWICE, file=place[0], line=place[1], function=frame.f_code.co_qualname)
 
     def _listen(self) -> None:
         log = torch_api.get("trace_log")

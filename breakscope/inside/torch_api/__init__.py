@@ -75,6 +75,12 @@ ACCESSES: dict[str, Access] = {
             "scan --profile does not look inside of gaps",
         ),
         _since_29(
+            "run_backward",
+            "torch.autograd:_engine_run_backward",
+            "each gradient that a script takes begins here, also one that is to be differentiated again",
+            "that compiled code cannot be differentiated twice is told only where a run ends with it",
+        ),
+        _since_29(
             "glance_start",
             "torch._C._autograd:_enable_profiler_legacy",
             "observes operations and guard checks of one step without loading the profiler's libraries",

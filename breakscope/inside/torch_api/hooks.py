@@ -53,6 +53,28 @@ def answer_module_calls(answer: Callable[[Any], Callable[..., Any] | None]) -> C
     return undo
 
 
+def watch_gradients(differentiable: Callable[[], None]) -> Callable[[], None]:
+    """Have ``differentiable`` called where a gradient is taken with ``create_graph=True``, in eager code."""
+    import torch.autograd as home
+
+    real = get("run_backward")
+
+    def run_backward(
+        outputs: Any, grad_outputs: Any, keep_graph: bool, create_graph: bool, *rest: Any, **options: Any
+    ) -> Any:
+        if create_graph:
+            differentiable()
+        return real(outputs, grad_outputs, keep_graph, create_graph, *rest, **options)
+
+    never_compile(run_backward.__code__)
+    home._engine_run_backward = run_backward
+
+    def undo() -> None:
+        home._engine_run_backward = real
+
+    return undo
+
+
 def replace_entry_points(optimize: Callable[..., Any], reset: Callable[[], None]) -> Callable[[], None]:
     """Put functions in the place of ``torch._dynamo.optimize`` and ``torch._dynamo.reset``."""
     import torch._dynamo as dynamo

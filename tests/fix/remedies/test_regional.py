@@ -6,6 +6,7 @@ import ast
 from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import pytest
 from report_samples import SAMPLES
@@ -114,6 +115,18 @@ def test_layers_are_alike_where_one_graph_could_serve_them() -> None:
     assert found(small=nn.ModuleList([nn.Linear(1, 1) for _ in range(5)])) == []
     assert found(periods=nn.ModuleList([numbered(period=n) for n in (2, 3, 5)])) == []
     assert found(places=nn.ModuleList([numbered(layer_idx=n) for n in (0, 1, 2)])) == [("places", 3)]
+
+    class Runs(nn.Module):
+        """What it runs is an argument, and a version for each."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm = nn.LayerNorm(2)
+
+        def forward(self, x: Any, sublayer: Any) -> Any:
+            return x + sublayer(self.norm(x))
+
+    assert found(sublayers=nn.ModuleList([Runs(), Runs(), Runs()])) == []
     one = layer()
     assert found(shared=nn.ModuleList([one, one, one])) == []
 
