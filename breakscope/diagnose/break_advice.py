@@ -53,6 +53,7 @@ _BY_TEST = (
 # What asks for a value, where a call of Python's own (BS107) or a print asks for none.
 _OF_VALUES = ("BS101", "BS102", "BS103", "BS105", "BS106", "BS111", "BS123")
 # What is to be called outside of compiled code is in the loop's body as well.
+_INDEXED = ("index", "pick")
 _LEFT_OUT = ("BS115", "BS121")
 _BODILESS = (
     *("steered", "listed twice", "list", "backtrace", "neighbours", "tallies", "pairs", "books", "cells"),
@@ -283,6 +284,10 @@ def _of_cause(code: str, cause: Reason, site: Site) -> str:
     if site.misread is not None and _OF_SIZES.search(said):
         kind, what, line = site.misread
         return break_words.MISREAD[kind].format(what, line)
+    # Also under capture_scalar_outputs an index is read; in a loop torch names the loop alone.
+    is_read = cause.gb_type == "graph break in loop" or "specialized integer from data-dependent" in said
+    if is_read and site.use.shape in _INDEXED:
+        code = "BS102"
     if code == "BS199" and "data-dependent expression" in said and site.theirs is None:
         is_math = re.match(r"c?math\.\w+\(", site.expression)
         return source_advice.of_math(site.expression) if is_math else break_words.NUMBER_OF_DATA

@@ -15,10 +15,10 @@ GUARDED = (
 
 PACKED = (
     f"The input is packed, so {CONFIG}.allow_rnn = True alone does not help: set it, give the RNN the padded"
-    " batch and mask the padding afterwards, where it runs in one direction, with"
-    " out[torch.arange(len(out)), lengths - 1] for its last state, which is unrolled then, a version for each"
-    " length and the longer the more; or leave the packed RNN eager and compile what stands before and after"
-    " it, which is better for long ones."
+    " batch and mask the padding in the loss (ignore_index; out[mask] breaks the graph itself), where it runs"
+    " in one direction, with out[torch.arange(len(out)), lengths - 1] where its last state is used; it is"
+    " unrolled then, a version for each length and the longer the more; or leave the packed RNN eager and"
+    " compile what stands before and after it, which is better for long ones."
 )
 NUMBER_OF_DATA = (
     "Python needs a number here that only data tells: keep it a tensor up to this line and write the line"
@@ -473,9 +473,10 @@ BY_KIND: tuple[tuple[tuple[str, ...], str, str], ...] = (
         ("BS107",),
         r"pack_padded_sequence|pad_packed_sequence|pack_sequence|pad_sequence",
         (
-            "Give the RNN the padded batch and mask the padding afterwards, so that nothing is packed, where"
-            " it runs in one direction (a bidirectional one would read the padding first), and its last state"
-            " is out[torch.arange(len(out)), lengths - 1]; or leave the packed RNN eager and compile what"
+            "Give the RNN the padded batch and mask the padding in the loss (ignore_index; out[mask] breaks"
+            " the graph itself), so that nothing is packed, where it runs in one direction (a bidirectional"
+            " one would read the padding first); where its last state is used, that is"
+            " out[torch.arange(len(out)), lengths - 1]. Or leave the packed RNN eager and compile what"
             " stands before and after it, each as a module of its own."
         ),
     ),

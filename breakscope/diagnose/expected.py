@@ -89,7 +89,7 @@ def reasons(
         if index in real
         else f"{text}: {_made(cause)}"
         if text
-        else _why(cause, constant=is_one, apart=sorted(apart[index]))
+        else _why(cause, constant=is_one, apart=sorted(apart[index]), sided=_is_sided(cause, causes))
         for index, (cause, is_one, text) in enumerate(zip(causes, constant, shared, strict=True))
     ]
 
@@ -264,7 +264,25 @@ def _apart(versions: Iterable[Version]) -> set[str]:
     return found
 
 
-def _why(cause: Cause, *, constant: bool, apart: Sequence[str]) -> str:
+def _is_sided(cause: Cause, causes: Sequence[Cause]) -> bool:
+    """Whether a question about the same size failed later in the same function."""
+    return any(
+        one.guard.cause == "symbolic_shape"
+        and one.guard.actual not in _APART
+        and one.frame == cause.frame
+        and not of_strides(one.guard)
+        and f"{cause.guard.source}.size({cause.guard.dimension})" in _in_full(one.guard)
+        for one in causes
+    )
+
+
+def _in_full(guard: Guard) -> str:
+    """What a guard asks, with the size by its name where it is the only one."""
+    own = f"{guard.source}.size({guard.dimension})"
+    return re.sub(r"(?<![\w.])size\b(?!\()", lambda _: own, guard.expected or "")
+
+
+def _why(cause: Cause, *, constant: bool, apart: Sequence[str], sided: bool) -> str:
     guard, made = cause.guard, _made(cause)
     match guard.cause:
         case "global_state" if guard.source == "grad_mode":
@@ -280,7 +298,8 @@ def _why(cause: Cause, *, constant: bool, apart: Sequence[str]) -> str:
         case "size" if of_parameter(guard):
             return _why_parameter(cause, made)
         case "size":
-            return _why_size(cause, f"{made}{_of_times(cause, apart)}", constant=constant)
+            said = _why_size(cause, f"{made}{_of_times(cause, apart)}", constant=constant)
+            return re.sub(_ANY_AT_ALL, rf"\g<0>{_ON_A_SIDE}", said) if sided else said
         case "module_attribute" if (guard.actual or "").isdecimal():
             return f"a second value of {guard.source}: {made}, and not again"
         case "symbolic_shape":
@@ -337,7 +356,8 @@ def _why_side(cause: Cause, made: str) -> str:
     if guard.dimension is not None and guard.actual in _APART:
         return f"torch compiles a size of {guard.actual} apart: {made}"
     lines = {one.line for one in cause.decided.asked if one.alone and one.file == cause.frame.file}
-    who = f"line {min(lines)}" if len(lines) == 1 else "the code"
+    # It may be an operation of torch's that asks, as a convolution on the CPU does.
+    who = f"what line {min(lines)} runs" if len(lines) == 1 else "the code"
     asked = f" ({who} asks {guard.expected})" * bool(guard.expected)
     return f"sizes on either side of what the code was compiled for{asked}: {made}"
 
@@ -384,6 +404,10 @@ def _bound(text: str) -> float:
     """Up to which size a question has the same answer: what binds comes first."""
     found = _BELOW.fullmatch(text)
     return int(found[2]) / int(found[1] or 1) if found is not None else math.inf
+
+
+_ANY_AT_ALL = r"\bafter which torch takes any(?=[,:;])"
+_ON_A_SIDE = " on the same side of what is asked of it"
 
 
 def _after(cause: Cause, *, constant: bool = False) -> str:

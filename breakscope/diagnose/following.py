@@ -134,7 +134,9 @@ def _with_recompiles(now: Sequence[Finding]) -> list[Finding]:
         if finding.kind != "compile" or not told or not own:
             return finding
         names = list(dict.fromkeys(_what_differed(one.guard) for one in own if one.guard is not None))
-        expected = all(one.expected for one in own)
+        # Of these nothing is to be saved: what is kept in mind is the compile for more sizes.
+        normal = [one for one in own if not one.expected and _NORMAL.search(one.advice or "")]
+        expected = all(one.expected or one in normal for one in own)
         others = " and others" * (len(names) > _MOST_NAMED)
         said = f"{_TOOK_MOST if expected else told} (for {listed(names[:_MOST_NAMED])}{others})"
         of_sizes = any(one.code == "BS201" and not _of_ones(one.guard) for one in own)
@@ -143,12 +145,15 @@ def _with_recompiles(now: Sequence[Finding]) -> list[Finding]:
             wide = f" {_FIXED_SIZES[0].upper()}{_FIXED_SIZES[1:]}" * (of_sizes and LONGEST in then)
             then = re.sub(r" s\.", f" s; breakscope remedy tries what saves them.{wide}", then, count=1)
         else:
-            then = re.sub(r" s\.", f" s. All are expected{f'; {sizes}' if sizes else '.'}", then, count=1)
+            how = "All are normal, and made once" if normal else "All are expected"
+            then = re.sub(r" s\.", f" s. {how}{f'; {sizes}' if sizes else '.'}", then, count=1)
         return replace(finding, advice=f"{head}{said}{then}")
 
     return [with_recompiles(finding) for finding in now]
 
 
+# What the advice of a recompile says where it saves nothing.
+_NORMAL = re.compile(r"\bis normal, made once(?!.*\b[Tt]o save)", re.DOTALL)
 _TOOK_MOST = "Its recompiles took most of that"
 _DYNAMIC_AT_ONCE = (
     "dynamic=True in torch.compile makes one graph for any size at once, where nothing of a fixed size is as"
@@ -395,7 +400,9 @@ def _same_expression(sites: Sequence[Finding]) -> Iterable[Finding]:
                 yield _follows(site, other)
                 break
             if at != number and _is_comprehension_of(site, other):
-                yield _follows(site, other, _alone_too(site, other, sites))
+                inside = (site.advice or "").startswith(break_words.BREAKS_INSIDE)
+                why = break_words.BREAKS_INSIDE.rstrip(".") if inside else _alone_too(site, other, sites)
+                yield _follows(site, other, why)
                 break
             if at != number and (
                 (same_file and _is_raised_by(site, other))
@@ -456,6 +463,11 @@ def _is_argument_of(site: Finding, other: Finding) -> bool:
 def _is_comprehension_of(site: Finding, other: Finding) -> bool:
     """Whether a comprehension is compiled alone for a break in it, or one that gave up its function."""
     around, _, inner = (site.location.function or "").rpartition(".<locals>.")
+    if (site.advice or "").startswith(break_words.BREAKS_INSIDE) and not other.skipped:
+        own, its = _range(site), _range(other)
+        if site.location.file != other.location.file or own is None or its is None:
+            return False
+        return own[0] <= its[0] and its[1] <= own[1]
     if site.gb_id != _COMPILED_ALONE or other.gb_id == _COMPILED_ALONE:
         return False
     place = site.location
@@ -479,7 +491,7 @@ def _alone_too(site: Finding, cause: Finding, sites: Sequence[Finding]) -> str:
         other
         for other in sites
         if other.gb_id != _COMPILED_ALONE
-        and other.location != cause.location
+        and (other.location.file, other.location.line) != (cause.location.file, cause.location.line)
         and any((one.file, one.function) == function for one in other.stack[:-1])
     ]
     if not more:
@@ -1107,8 +1119,13 @@ def _compiled_alone(
                 other = f"{guard.source} that needs a gradient, and one that needs none"
             runs = f"One call at {seen.where} runs {what} more than once, with {other}"
             runs = runs if seen.same_call else f"{what} is run with {other}, as at {seen.where}"
-            alone = f"Without that break{_too(site, one, sites, places)}"
-            alone = f"{alone} {what} {_IS_PART}"
+            others = _too(site, one, sites, places)
+            alone = (
+                f"Only without that break{others}, all of them, {what}"
+                if others
+                else f"Without that break {what}"
+            )
+            alone = f"{alone} {_IS_PART}"
             yield _follows(one.finding, site, f"{runs}. {alone}")
             if (limit := left.pop(one.finding.location, None)) is not None:
                 yield _follows(limit, site, alone)

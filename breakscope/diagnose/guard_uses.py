@@ -305,7 +305,9 @@ def _end_at(sources: Sources, file: str, line: int, named: str, called: str) -> 
     way = tuple(sources.around_line(file, line))
     inside = [] if called else [*way, *_statement(way)]
     if any(_turns_on(node, line) for node in inside):
-        return End("turns", way, taker=ast.Pass(lineno=line), file=named)
+        operation = _plain_in_turn(inside, line)
+        kind: Kind = "number" if operation else "turns"
+        return End(kind, way, operation, ast.Pass(lineno=line), file=named)
     return End("number", way, called or _only_call(way, line), ast.Pass(lineno=line), file=named)
 
 
@@ -315,6 +317,20 @@ def _turns_on(node: ast.AST, line: int) -> bool:
         case ast.For(iter=said) | ast.comprehension(iter=said) | ast.While(test=said):
             return said.lineno <= line <= (said.end_lineno or line)
     return False
+
+
+def _plain_in_turn(inside: Sequence[ast.AST], line: int) -> str:
+    """What a turn of a comprehension calls that takes a plain number, as ``torch.linspace``; else empty."""
+    heads = {
+        id(part)
+        for node in inside
+        if isinstance(node, ast.For | ast.comprehension)
+        for part in ast.walk(node.iter)
+    }
+    counted = any(isinstance(node, ast.Call) and id(node) in heads for node in inside)
+    calls = (node for node in inside if isinstance(node, ast.Call) and id(node) not in heads)
+    plain = (node for node in calls if uses.called(node) in PLAIN and node.lineno <= line)
+    return "" if counted else next((ast.unparse(node.func) for node in plain), "")
 
 
 def _only_call(way: Sequence[ast.AST], line: int) -> str:

@@ -324,12 +324,20 @@ def _of_use(code: str, shape: Shape, theirs: Theirs) -> str | None:
         )
     if shape == "message":
         return f"{_whose(theirs)}, and only a message needs it: {_ways(theirs)}."
+    if shape in ("index", "pick") and code == "BS102" and _OF_TENSOR.search(theirs.source):
+        return (
+            f"A tensor of one number is an index in {theirs.package}, and its value is read, also under"
+            f" capture_scalar_outputs: {_ways(theirs)}."
+        )
     if shape in ("index", "pick") and code == "BS102":
         return (
             f"A tensor's number picks an element in {theirs.package}, which no setting puts into a graph"
             f" where that is a Python list: {_ways(theirs)}."
         )
     return None
+
+
+_OF_TENSOR = re.compile(r"\[\s*(:|\.\.\.)\s*,")  # an index that no list takes
 
 
 def drawn(theirs: Theirs) -> str:
@@ -475,7 +483,11 @@ def of_error(theirs: Theirs) -> str | None:
     disabled, name = _disabled(theirs, function), function.rpartition(".")[2]
     if disabled is None:
         return None
-    return f"{_whose(theirs)}: leave {name} eager, where it does not fail, {disabled} before the first call."
+    return (
+        f"{_whose(theirs)}: leave {name} eager, where it does not fail, {disabled} before the first call."
+        " Where it fails so too, compiled code made what it is given otherwise than eager code does: compile"
+        " what is below that alone, as with model.encoder.compile()."
+    )
 
 
 def _around(theirs: Theirs) -> str:

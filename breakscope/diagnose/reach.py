@@ -54,7 +54,9 @@ def settings(sources: Sources, file: str, position: Position | None) -> str | No
         def is_plain(test: ast.expr) -> bool:
             return _is_setting(test) and _unparse(test) not in made
 
-        found += [_unparse(one) for one in takewhile(is_plain, whole.values)]
+        before = [*takewhile(is_plain, whole.values)]
+        # Where all of them look plain, the first may be what broke, as a size that data gives.
+        found += map(_unparse, before if len(before) < len(whole.values) else ())
     found += [text for some in made.values() for text in some]
     found = [text for text in found if len(text) <= _LONG]
     return " and ".join(dict.fromkeys(found[-_MOST:])) or None

@@ -559,9 +559,10 @@ def _of_fixed(guard: Guard, origin: Origin, does: Taken) -> str | None:
 def _one_each(what: str, guard: Guard, does: Taken, pad: str = "pad to one size") -> str:
     keep = f"keep whole numbers, with {whole}; else " if (whole := _whole_numbers(does)) else ""
     each = "each whole quotient of the sizes" if does.is_quotient else "each size"
+    counted = "use torch.arange in its place, which takes any size; or " * ("linspace" in does.fixes)
     return (
         f"the code makes a Python number of {what} ({does.fixes}), so {each} ({_seen(guard)} were seen) is"
-        f" compiled, and dynamic=True does not help: {keep}{pad}, or {_elsewhere(does)}"
+        f" compiled, and dynamic=True does not help: {keep}{counted}{pad}, or {_elsewhere(does)}"
     )
 
 

@@ -656,6 +656,7 @@ _UNROLLED_OVER = (
     ". A loop over {0} (line {1}) is unrolled: where that changes with it, each number of turns is a version"
     " all the same, and what a turn computes is to be compiled, with the loop left to Python"
 )
+_MAKES_TENSOR = re.compile(r"\btorch\.(as_)?tensor\(|\bnew_tensor\(")
 _OF_STRUCTURE = ("type", "container", "int_value", "constant_value", "rank")
 _STRUCTURE = (
     "{} is a structure that the function goes through by calling itself, and each structure that comes is a"
@@ -675,6 +676,12 @@ def _of_several(cause: Cause) -> str:
     where = "The code" if asked is None else f"{PurePath(asked['file']).name}:{asked['line']}"
     if asked is not None and _OF_TORCH.match(asked["file"]):
         where = f"torch's own code ({asked['file']}:{asked['line']})"
+    if " == " in (guard.expected or "") and _MAKES_TENSOR.search(cause.failure.comment or ""):
+        return (
+            f"{where} makes a tensor of Python's numbers, for which torch needs them: each value of what is"
+            f" made of these sizes is a version ({guard.actual} came), whatever dynamic= says. Calculate with"
+            " the number in place of the tensor, or make that in the caller and pass it in"
+        )
     asks, also = f"asks whether {guard.expected}, and {guard.actual} came", ""
     if "…" in (guard.expected or ""):  # too long to be told
         asks = f"asks for several sizes of {guard.source} together ({guard.actual} came)"

@@ -19,7 +19,7 @@ from breakscope.diagnose.break_advice import advice, exception_of
 from breakscope.diagnose.collect import Break, Collected, Skip
 from breakscope.diagnose.library_advice import Theirs, loss_call
 from breakscope.diagnose.places import Places
-from breakscope.diagnose.records import BreakRecord, RawFrame
+from breakscope.diagnose.records import BreakRecord, RawFrame, Reason
 from breakscope.diagnose.shapes import DROPS, is_drawn, use_of
 from breakscope.diagnose.site_use import Shape, Use
 from breakscope.diagnose.statements import own_loops
@@ -189,7 +189,7 @@ class _Around:
 def _finding(found: Collected, site: Site, places: Places, together: int, others: _Around) -> Finding:
     telling = _most_telling(site)
     record = telling.record
-    cause = record.reasons[0]
+    cause = _first_reason(site, record)
     if site.position is not None:
         site.position = places.sources.narrow(site.frame.file, site.position)
     callers = _callers(site, places)
@@ -443,6 +443,18 @@ _WRAPS = ("wrapper", "wrapped", "inner", "decorated", "wrapped_func", "func", "n
 def _most_telling(site: Site) -> Break:
     """The occurrence to quote: in the site's own frame, with the longest way to get there."""
     return max(site.own, key=lambda b: len(b.record.frames))
+
+
+def _first_reason(site: Site, record: BreakRecord) -> Reason:
+    """What broke: where a record names the loop alone for which a frame was given up, what broke in it.
+
+    Another compile, of a caller that inlined the frame, tells that.
+    """
+    reasons = (item.record.reasons[0] for item in site.breaks)
+    inside = (one for one in reasons if not catalog.is_skip_gb(one.gb_id))
+    return (
+        next(inside, record.reasons[0]) if catalog.is_skip_gb(record.reasons[0].gb_id) else record.reasons[0]
+    )
 
 
 def _callers(site: Site, places: Places) -> list[list[ast.AST]] | None:

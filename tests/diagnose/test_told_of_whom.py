@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from warm_scanning import WarmScans, coded
 
-from breakscope.diagnose import recompiles
+from breakscope.diagnose import reach, recompiles
 from breakscope.diagnose.collect import Collected, FrameRef, Recompile
 from breakscope.diagnose.guard_text import parse_reasons
 from breakscope.diagnose.places import Places
+from breakscope.project.sources import Sources
 from breakscope.report.model import Finding, Report
 
 pytestmark = pytest.mark.torch
@@ -432,6 +433,112 @@ def test_pieces_as_many_as_the_length_are_told_as_a_number(scan: Scan) -> None:
     [finding] = coded(report, "BS214")
     assert "makes a Python number of dimension 1 of" in str(finding.advice)
     assert "(a loop (line 11))" in str(finding.advice)
+
+
+def test_an_operation_in_a_comprehension_is_no_loop_over_the_size(scan: Scan) -> None:
+    script = """
+        import torch
+
+        @torch.compile(backend="eager")
+        def f(x):
+            _, *axes = x.shape
+            return sum({}.sum() for n in axes) + x.sum()
+
+        for n in (12, 16, 20):
+            f(torch.ones(2, n))
+    """
+    [finding] = coded(scan(script.format("torch.linspace(-1.0, 1.0, steps=n)")), "BS201")
+    assert "(an operation (line 7: torch.linspace))" in str(finding.advice)
+    assert "use torch.arange in its place, which takes any size" in str(finding.advice)
+    followed = coded(scan(script.format("(torch.arange(n) * (2 / (n - 1)) - 1)")), "BS201")
+    assert sum(one.counts.occurrences for one in followed) == 1
+
+
+def test_a_tensor_of_numbers_that_are_made_of_sizes_is_a_version_for_each(scan: Scan) -> None:
+    script = """
+        import torch
+
+        @torch.compile(backend="eager")
+        def f(pred, targets):
+            n = {}
+            return sum((pred[i] - one).abs().sum() for i, one in enumerate(targets)) / n
+
+        for sizes in ((3, 4), (4, 2), (6, 5), (2, 5), (7, 3)):
+            f(torch.ones(2, 1), [torch.randn(size) for size in sizes])
+    """
+    report = scan(script.format("torch.as_tensor([sum(len(one) for one in targets)])"))
+    [finding] = coded(report, "BS214")
+    assert "script.py:6 makes a tensor of Python's numbers, for which torch needs them" in str(finding.advice)
+    assert "Calculate with the number in place of the tensor" in str(finding.advice)
+    notes = [_said(one) for one in coded(report, "BS201")]
+    assert not any("torch takes any:" in text for text in notes)
+    assert not coded(scan(script.format("sum(len(one) for one in targets)")), "BS214")
+
+
+def test_a_size_that_is_taken_for_any_says_where_that_ends(scan: Scan) -> None:
+    """A convolution on the CPU asks how large its input is, and no line of the script does."""
+    report = scan("""
+        import torch
+
+        net = torch.nn.Conv2d(3, 4, 3)
+        with torch.no_grad():
+            for size in (8, 12, 100):
+                net(torch.randn(1, 3, size, size))
+    """)
+    if coded(report, "BS214"):
+        assert any(
+            "after which torch takes any on the same side of what is asked of it" in _said(one)
+            for one in coded(report, "BS201")
+        )
+    else:
+        pytest.skip("this torch asks nothing of the size")
+
+
+def test_what_a_comprehension_breaks_at_is_named(scan: Scan) -> None:
+    report = scan("""
+        import zlib, torch
+
+        @torch.compile(backend="eager")
+        def f(x):
+            n = [zlib.crc32(bytes(one.shape)) for i, one in enumerate(x.split(1))]
+            return x * len(n)
+
+        f(torch.ones(2, 3))
+    """)
+    whole = next(one for one in report.findings if "Something in the comprehension" in str(one.advice))
+    assert "Goes with BS111 at script.py:6" in str(whole.advice)
+
+
+def test_an_index_that_is_read_also_with_scalars_captured_is_told_as_one(scan: Scan) -> None:
+    script = """
+        import torch
+        torch._dynamo.config.capture_scalar_outputs = True
+
+        @torch.compile(backend="eager")
+        def f(x):
+            _, best = torch.topk(x.mean(0), 3)
+            total = 0
+            for i in range(3):
+                total = total + {}
+            return total
+
+        for _ in range(2):
+            f(torch.randn(4, 16))
+    """
+    report = scan(script.format("x[:, best[i]]"))
+    finding = next(one for one in report.findings if one.kind in ("skip", "graph_break"))
+    assert "x.index_select(dim, i.reshape(1)).squeeze(dim)" in str(finding.advice)
+    assert not scan(script.format("x.index_select(1, best[i].reshape(1)).squeeze(1)")).findings
+
+
+def test_conditions_behind_what_breaks_are_none_for_it(tmp_path: Path) -> None:
+    """Where each operand looks plain, the first may be the one: a size that data gives."""
+    script = tmp_path / "net.py"
+    script.write_text(
+        "def f(x, mask, causal):\n    n = x.shape[2]\n    return n > 1 and mask is None and causal\n"
+    )
+    position = (3, 11, 3, 43)
+    assert reach.settings(Sources(), str(script), position) is None
 
 
 def test_a_gradient_that_is_asked_of_an_argument_is_asked_by_the_caller(scan: Scan) -> None:

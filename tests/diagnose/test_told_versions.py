@@ -284,6 +284,21 @@ def test_of_compile_times_it_is_told_for_what_the_recompiles_were() -> None:
         assert said in str(told)
 
 
+def test_versions_that_are_normal_leave_nothing_to_see_to() -> None:
+    advice = "See to its recompiles first: 4 of its 5 compiles are such, and took 29 of 34 s."
+    whole = replace(SIZE, fingerprint="whole", code="BS403", kind="compile", guard=None, advice=advice)
+    normal = "a version for each way to call it is normal, made once"
+    for said, told in (
+        (normal, "All are normal, and made once"),
+        (f"{normal}. To save one, call it with the same ones", "breakscope remedy tries what saves them"),
+    ):
+        own = [
+            replace(SIZE, expected="a second size"),
+            replace(SIZE, fingerprint="b", advice=said, expected=None),
+        ]
+        assert told in str(_with_recompiles([whole, *own])[0].advice)
+
+
 def test_a_constant_tensor_that_python_goes_over_is_to_be_a_list(scan: Scan) -> None:
     report = scan("""
         import torch
