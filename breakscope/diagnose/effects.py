@@ -52,7 +52,8 @@ def _ended_by_text(finding: Finding) -> Finding:
 def _effect(found: Collected, finding: Finding, ended_by: str | None, *, vacuous: bool) -> Effect | None:
     if finding.kind == "recompile":
         return finding.effect
-    if ended_by is not None and ended_by in finding.counts.compile_ids:
+    # How long a function's compiles took ended nothing, also where one of them failed.
+    if ended_by is not None and ended_by in finding.counts.compile_ids and finding.kind != "compile":
         return "ended"
     code, raised = _LIMIT
     if finding.code == code and any(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from breakscope.diagnose import effects
 from breakscope.diagnose.collect import collect
 from breakscope.diagnose.compile_time import findings, unfinished
 from breakscope.diagnose.outcome import Outcome
@@ -142,6 +143,16 @@ def test_a_function_is_told_with_all_of_its_compiles(run: Run) -> None:
     [finding] = run.findings(slow)
     assert (finding.code, finding.counts.occurrences) == ("BS403", 3)
     assert finding.counts.compile_ids == ("0/0", "0/1", "0/2")
+
+
+def test_what_took_long_ended_nothing(run: Run) -> None:
+    """One of a function's compiles failed with what ended the script: that has a finding of its own."""
+    slow = [run.compiled("run", 30.0) | {"cid": cid} for cid in ("0/0", "0/1")]
+    slow[1]["metrics"] |= {"fail_type": "TorchRuntimeError", "fail_reason": "no such size"}
+    raised = {"t": "raised", "errors": [{"type": "TorchRuntimeError", "text": "no such size"}]}
+    [finding] = run.findings([*slow, raised])
+    [marked] = effects.mark(collect([*slow, raised], [0, 0]), [finding], vacuous=False)
+    assert (marked.code, marked.effect) == ("BS403", None)
 
 
 def test_a_first_compile_that_ended_at_a_break_is_no_measure_of_the_others(run: Run) -> None:

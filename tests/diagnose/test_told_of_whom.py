@@ -634,3 +634,28 @@ def test_a_backend_that_allows_it_says_which_do_not(scan: Scan) -> None:
     [note] = notes(_PENALTY.format("True", ""))
     assert note.startswith("script.py:9 takes a gradient that can be differentiated again")
     assert notes(_PENALTY.format("False", " + net(x).sum()").replace("y.mean() + ", "")) == []
+
+
+def test_reading_a_parametrized_weight_is_no_step(scan: Scan) -> None:
+    """``weight_norm`` makes a module of it, whose call an initializer's reads are."""
+    report = scan("""
+        import torch
+        from torch import nn
+        from torch.nn.utils.parametrizations import weight_norm
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layers = nn.ModuleList([weight_norm(nn.Linear(4, 4)) for _ in range(3)])
+                self.norms = [layer.weight.norm().item() for layer in self.layers]
+            def forward(self, x):
+                for layer in self.layers:
+                    x = layer(x).relu()
+                return x
+
+        net = Net()
+        for _ in range(4):
+            net(torch.ones(2, 4)).sum().backward()
+    """)
+    assert report.totals.steps == 4
+    assert [one.name for one in report.run.targets] == ["Net"]

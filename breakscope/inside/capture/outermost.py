@@ -18,6 +18,7 @@ from typing import Any
 
 import torch.compiler
 import torch.jit
+from torch.nn.utils.parametrize import ParametrizationList
 
 from breakscope.report.owners import owner_of
 
@@ -64,6 +65,9 @@ class OutermostCall:
             return None
         # TorchScript has compiled its modules already, and keeps no Python behind their calls.
         if isinstance(module, torch.jit.ScriptModule):
+            return None
+        # Reading a weight that is parametrized calls one: an initializer's reads are no steps of a model.
+        if isinstance(module, ParametrizationList):
             return None
         if not self._wants() or self._in_backward() or _is_traced():
             return None

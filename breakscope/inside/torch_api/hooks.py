@@ -59,12 +59,11 @@ def watch_gradients(differentiable: Callable[[], None]) -> Callable[[], None]:
 
     real = get("run_backward")
 
-    def run_backward(
-        outputs: Any, grad_outputs: Any, keep_graph: bool, create_graph: bool, *rest: Any, **options: Any
-    ) -> Any:
-        if create_graph:
+    def run_backward(*arguments: Any, **options: Any) -> Any:
+        # Behind the outputs, their gradients, and whether the graph is kept.
+        if options.get("create_graph") or arguments[3:4] == (True,):
             differentiable()
-        return real(outputs, grad_outputs, keep_graph, create_graph, *rest, **options)
+        return real(*arguments, **options)
 
     never_compile(run_backward.__code__)
     home._engine_run_backward = run_backward
