@@ -596,7 +596,7 @@ def _words(site: Site) -> dict[str, str]:
         else "in the caller, where that can tell it,",
         # Sizes of triangles are to be known, whatever is set; a branch in a loop gives up its function.
         "scalars": ""
-        if "_indices(" in use.taker or (site.turns and asked_too)
+        if re.search(r"_indices\(|\bone_hot\(", use.taker) or (site.turns and asked_too)
         else f", or set {break_words.SCALARS}, with torch._check on its bounds where the code compares it"
         + asked_too,
         "asked_too": asked_too,
@@ -613,6 +613,8 @@ def _words(site: Site) -> dict[str, str]:
         "as_tensors": ", torch.ones_like(x) * n" * bool(re.search(r"\b(full_like|new_full)\(", use.taker)),
         "fixed": "shift by an index that is a tensor, x.index_select(dim, (torch.arange(size) - n) % size)"
         if re.search(r"\broll\(", use.taker)
+        else "compare with as many classes as are needed, (i[..., None] == torch.arange(n)).long()"
+        if re.search(r"\bone_hot\(", use.taker)
         else "take a fixed size and mask what is beyond",
         "back": "" if use.arguments else f"return {told}, and ",
         "loop": where,

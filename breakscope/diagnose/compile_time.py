@@ -239,7 +239,8 @@ def _layers_of(found: Collected, events: Sequence[Event]) -> list[tuple[str, str
 def _each_layer(layers: Sequence[tuple[str, str, int]]) -> str:
     path, name, _ = max(layers, key=lambda one: one[2])
     return (
-        f"Compile each {name} by itself in place of the whole, so that one compile serves all that are"
+        f"Compile each {name} by itself in place of the whole (what is around them runs eagerly then), so"
+        " that one compile serves all that are"
         f" alike: for layer in model.{path}: layer.compile()."
     )
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from breakscope.diagnose.collect import Collected
-from breakscope.diagnose.decided import VERY_ONE, is_float
+from breakscope.diagnose.decided import VERY_ONE, Question, is_float
 from breakscope.diagnose.guard_paths import of_parameter, of_size, of_strides
 from breakscope.report.model import Guard
 
@@ -406,6 +406,17 @@ def _bound(text: str) -> float:
     return int(found[2]) / int(found[1] or 1) if found is not None else math.inf
 
 
+def _of_product(asked: Iterable[Question]) -> str:
+    """What is asked of a size with others: a convolution on the CPU asks how large an image is."""
+    texts = (
+        one.text for one in asked if one.near and _OF_SIZES.search(one.text) and _BELOW_ALL.search(one.text)
+    )
+    text = next((text for text in texts if len(text) <= _SHOWN), "")
+    return f" for which {text} has the same answer" if text else ""
+
+
+_BELOW_ALL = re.compile(r" (<=?|>=?) \d{3,}$")  # a bound, and not whether something is 0 or 1
+_SHOWN = 60  # characters of a question
 _ANY_AT_ALL = r"\bafter which torch takes any(?=[,:;])"
 _ON_A_SIDE = " on the same side of what is asked of it"
 
@@ -436,5 +447,5 @@ def _after(cause: Cause, *, constant: bool = False) -> str:
     asked = sorted(dict.fromkeys(asked), key=lambda text: "%" not in text)  # which few sizes answer alike
     more = f" and {len(asked) - 1} more that the code asks" * (len(asked) > 1)
     has = "have the same answers" if more else "has the same answer"
-    side = f" for which {asked[0]}{more} {has}" if asked else ""
+    side = f" for which {asked[0]}{more} {has}" if asked else _of_product(made.asked)
     return f", after which torch takes any{side}{apart}"

@@ -156,9 +156,9 @@ def _with_recompiles(now: Sequence[Finding]) -> list[Finding]:
 _NORMAL = re.compile(r"\bis normal, made once(?!.*\b[Tt]o save)", re.DOTALL)
 _TOOK_MOST = "Its recompiles took most of that"
 _DYNAMIC_AT_ONCE = (
-    "dynamic=True in torch.compile makes one graph for any size at once, where nothing of a fixed size is as"
-    " large at the first call, and dynamic=False one for each size: the first way compiles less often, and"
-    " each compile of the second is as a rule shorter."
+    "dynamic=True in torch.compile makes one graph for any size but 0 and 1 at once, where nothing of a fixed"
+    " size is as large at the first call, and dynamic=False one for each size: the first way compiles less"
+    " often, and each compile of the second is as a rule shorter."
 )
 
 
@@ -1120,12 +1120,8 @@ def _compiled_alone(
             runs = f"One call at {seen.where} runs {what} more than once, with {other}"
             runs = runs if seen.same_call else f"{what} is run with {other}, as at {seen.where}"
             others = _too(site, one, sites, places)
-            alone = (
-                f"Only without that break{others}, all of them, {what}"
-                if others
-                else f"Without that break {what}"
-            )
-            alone = f"{alone} {_IS_PART}"
+            alone = f"Without that break{others} {what} {_IS_PART}"
+            alone += ", and it may be compiled alone as long as one of them stays" * bool(others)
             yield _follows(one.finding, site, f"{runs}. {alone}")
             if (limit := left.pop(one.finding.location, None)) is not None:
                 yield _follows(limit, site, alone)

@@ -68,7 +68,7 @@ class Taken:
         made: the first line on which the function itself makes it, where a break hands it on.
         sets_itself: ``line 9``: where a function at work gives a flag or a text what it had at the later
             call; else empty.
-        emptied: ``reset (line 9)``: where a method sets it to None again; else empty.
+        emptied: ``reset (line 9)``: where a method sets it to None again, or to an empty dict; else empty.
         counted: ``line 9 of ema.py``: where a function at work adds to a number that an object keeps.
         remakes: the line on which a function at work makes a tensor anew that it keeps; else 0.
         recurs: whether the function calls itself with a part of it.
@@ -339,6 +339,9 @@ def _only_call(way: Sequence[ast.AST], line: int) -> str:
     Empty too where it has an index, which may be what needs the number.
     """
     inside = [*_statement(way)]
+    plain = [node for node in inside if isinstance(node, ast.Call) and uses.called(node) in PLAIN]
+    if len(plain) == 1:
+        return ast.unparse(plain[0].func)
     if any(isinstance(node, ast.Subscript) for node in inside):
         return ""
     calls = [
@@ -448,6 +451,7 @@ def taken(
 def _closed(way: Sequence[ast.AST], name: str) -> str:
     """The function around the innermost one whose variable a name is; empty where it is none."""
     *around, own = [node for node in way if isinstance(node, ast.FunctionDef)]
+    name = name.partition(".__closure__")[0]  # a function in it may be one that another decorator made
     if not around or not name.isidentifier() or name in _names(own):
         return ""
     return next((node.name for node in reversed(around) if name in _names(node)), "")
@@ -479,7 +483,7 @@ def _sets_flag(function: ast.AST, guard: Guard, file: str) -> str:
 
 
 def _emptied(ways: Sequence[Sequence[ast.AST]], name: str) -> str:
-    """Where a method other than ``__init__`` sets an attribute to None: ``reset (line 9)``; else empty.
+    """Where a method other than ``__init__`` empties an attribute: ``reset (line 9)``; else empty.
 
     An argument that is None where it is not given is one too.
     """
@@ -493,9 +497,13 @@ def _emptied(ways: Sequence[Sequence[ast.AST]], name: str) -> str:
         for node in ast.walk(function) if function.name != "__init__" else ():
             match node:
                 case ast.Assign([ast.Attribute(attr=attr)], value) if attr == attribute:
-                    if _is_none(value) or (isinstance(value, ast.Name) and value.id in optional):
+                    if _is_empty(value) or (isinstance(value, ast.Name) and value.id in optional):
                         return f"{function.name} (line {node.lineno})"
     return ""
+
+
+def _is_empty(value: ast.expr) -> bool:
+    return _is_none(value) or ast.unparse(value) in ("{}", "[]", "dict()", "list()")
 
 
 def _is_none(value: ast.expr) -> bool:

@@ -559,11 +559,15 @@ def _of_fixed(guard: Guard, origin: Origin, does: Taken) -> str | None:
 def _one_each(what: str, guard: Guard, does: Taken, pad: str = "pad to one size") -> str:
     keep = f"keep whole numbers, with {whole}; else " if (whole := _whole_numbers(does)) else ""
     each = "each whole quotient of the sizes" if does.is_quotient else "each size"
-    counted = "use torch.arange in its place, which takes any size; or " * ("linspace" in does.fixes)
+    instead = next((way for name, way in _ANY_NUMBER.items() if name in does.fixes), "")
+    counted = f"use {instead} in its place, which takes any size; or " * bool(instead)
     return (
         f"the code makes a Python number of {what} ({does.fixes}), so {each} ({_seen(guard)} were seen) is"
         f" compiled, and dynamic=True does not help: {keep}{counted}{pad}, or {_elsewhere(does)}"
     )
+
+
+_ANY_NUMBER = {"linspace": "torch.arange", "one_hot": "(i[..., None] == torch.arange(n)).long()"}
 
 
 def _whole_numbers(does: Taken) -> str:
@@ -1342,7 +1346,7 @@ def _empty_at_first(guard: Guard, name: str, does: Taken) -> str:
         return _set_here(guard, name, does)
     if does.emptied:
         return (
-            f"{name} is set to None again in {does.emptied}, and the code fills it: a version with it and"
+            f"{name} is emptied again in {does.emptied}, and the code fills it: a version with it and"
             " one without is normal, made once"
         )
     return (
@@ -1478,11 +1482,13 @@ def _held(guard: Guard, origin: Origin | None, does: Taken) -> str:
     if does.made:
         return _handed_on(guard, does)
     is_cache = guard.cause == "container" and does.caches and not does.is_named
-    return _cached(guard) if is_cache else _object(guard, origin, does)
+    return _cached(guard, does) if is_cache else _object(guard, origin, does)
 
 
-def _cached(guard: Guard) -> str:
+def _cached(guard: Guard, does: Taken) -> str:
     """Of a dict that the code fills where it lacks a key."""
+    if does.emptied:
+        return _of_keys(guard, does)
     return (
         f"{guard.source} is filled by the code itself where it lacks a key ({_seen(guard)} were seen): look"
         " it up in the caller, and pass in what it holds. A call in eager before the first compiled one"
@@ -1548,8 +1554,14 @@ def _of_object(guard: Guard) -> str | None:
 IS_OPTIMIZER = re.compile(r"\btorch\.optim\.")
 
 
-def _of_keys(guard: Guard) -> str:
+def _of_keys(guard: Guard, does: Taken) -> str:
     """Of a dict that holds other keys at another call."""
+    if does.emptied:
+        return (
+            f"each set of keys that {guard.source} holds is a version ({_seen(guard)}), and it is emptied"
+            f" again in {does.emptied}: one with it and one without is normal, made once. To save that, fill"
+            " it each time before the next compiled call, by one in eager"
+        )
     if (guard.source or "").startswith("self."):  # a placeholder would be used as what the code puts in
         return (
             f"each set of keys that {guard.source} holds is a version ({_seen(guard)}): fill it before the"
@@ -1566,10 +1578,11 @@ def _of_keys(guard: Guard) -> str:
 def _function(guard: Guard, does: Taken) -> str:
     """Of one and another function, passed by the caller or by what made the compiled one."""
     if does.closed:
+        name = (guard.source or "").partition(".__closure__")[0]
         return (
-            f"{guard.source} is a variable of {does.closed}, whose inner function is one code for each"
-            f" {guard.source} ({_seen(guard)}): a version for each is normal, made once. For many raise"
-            f" torch._dynamo.config.recompile_limit, or compile what it calls as {guard.source} in its place"
+            f"{name} is a variable of {does.closed}, whose inner function is one code for each"
+            f" {name} ({_seen(guard)}): a version for each is normal, made once. For many raise"
+            f" torch._dynamo.config.recompile_limit, or compile what it calls as {name} in its place"
         )
     return (
         f"each function or kind of callable that is passed as {guard.source} is a version"
@@ -1613,7 +1626,7 @@ def _object(guard: Guard, origin: Origin | None, does: Taken) -> str:
         and not is_other
         and (guard.expected or "").startswith(("with ", "without "))
     ):
-        return _of_keys(guard)
+        return _of_keys(guard, does)
     if guard.cause == "type" and "None" in guard.values:
         return _optional(guard, does, origin)
     is_missing = guard.cause == "container" and set(guard.values) <= {"present", "missing"}

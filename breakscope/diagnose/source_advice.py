@@ -14,7 +14,8 @@ from breakscope.source.syntax import grouped
 _UNBRANCHED = "as long as nothing branches on how many there are"
 
 _SPARSE = (
-    "Dynamo does not trace sparse tensors: put torch.compiler.disable on a function that makes and uses them;"
+    "Dynamo does not trace sparse tensors: put torch.compiler.disable on a function that makes and uses them"
+    " (one that comes as an argument leaves the frame that takes it eager);"
     " or pass dense ones, or write the product a @ b as torch.zeros_like(b).index_add(0, row, value[:, None]"
     " * b[col]) of clones, row, col = a.indices().clone() and value = a.values().clone(), made in the caller."
 )

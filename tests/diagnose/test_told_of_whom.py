@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,9 +13,11 @@ from warm_scanning import WarmScans, coded
 from breakscope.diagnose import reach, recompiles
 from breakscope.diagnose.collect import Collected, FrameRef, Recompile
 from breakscope.diagnose.guard_text import parse_reasons
+from breakscope.diagnose.guard_uses import Taken, _closed
 from breakscope.diagnose.places import Places
+from breakscope.diagnose.recompile_advice import _function
 from breakscope.project.sources import Sources
-from breakscope.report.model import Finding, Report
+from breakscope.report.model import Finding, Guard, Report
 
 pytestmark = pytest.mark.torch
 Scan = Callable[..., Report]
@@ -92,6 +96,20 @@ def test_a_version_for_the_same_keys_is_closer_than_one_for_others(scan: Scan) -
     """)
     found = {code: times for code, _, times in _guards(report)}
     assert found == {"BS211": 1, "BS208": 1}
+
+
+def test_a_function_that_another_decorator_made_is_a_variable_too() -> None:
+    guard = Guard(
+        "___check_obj_id(func.__closure__[1].cell_contents, 1)", "func.__closure__[1]", None, None, "identity"
+    )
+    source = ast.parse(
+        "def outer(func):\n    def wrapper(self, x):\n        return func(self, x)\n    return wrapper\n"
+    )
+    outer = source.body[0]
+    assert isinstance(outer, ast.FunctionDef)
+    assert _closed((source, outer, outer.body[0]), "func.__closure__[1]") == "outer"
+    said = _function(guard, Taken(closed="outer"))
+    assert said.startswith("func is a variable of outer, whose inner function is one code for each func")
 
 
 def test_what_an_object_has_of_its_class_is_told_as_its_own(scan: Scan) -> None:
@@ -343,8 +361,78 @@ def test_what_is_emptied_before_each_call_is_not_to_be_set_before_the_first(scan
                 net(torch.ones(2, 4))
     """)
     [finding] = coded(report, "BS209")
-    assert "self.noise is set to None again in begin (line 9)" in str(finding.advice)
+    assert "self.noise is emptied again in begin (line 9)" in str(finding.advice)
     assert "before the first call" not in _said(finding)
+
+
+def test_a_dict_that_a_change_of_mode_empties_is_filled_after_each(scan: Scan) -> None:
+    report = scan("""
+        import torch
+        from torch import nn
+
+        class Biased(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.bias, self.kept = nn.Parameter(torch.ones(4)), {}
+            def train(self, mode=True):
+                super().train(mode)
+                if mode and self.kept:
+                    self.kept = {}
+                return self
+            def forward(self, x):
+                if self.training:
+                    return x + self.bias
+                if "cpu" not in self.kept:
+                    self.kept["cpu"] = self.bias * 2
+                return x + self.kept["cpu"]
+
+        net = Biased()
+        for _ in range(2):
+            net.train()
+            net(torch.ones(2, 4)).sum().backward()
+            net.eval()
+            with torch.no_grad():
+                for _ in range(2):
+                    net(torch.ones(2, 4))
+    """)
+    [finding] = coded(report, "BS211")
+    assert "it is emptied again in train (line 12)" in str(finding.advice)
+    assert "before the first compiled" not in str(finding.advice)
+
+
+def test_classes_that_data_count_are_compared_and_not_one_hot(scan: Scan) -> None:
+    script = """
+        import torch
+        import torch.nn.functional as F
+
+        @torch.compile(backend="eager")
+        def f(x, index):
+            n = index.max() + 1
+            hot = {}
+            return (x * hot).sum()
+
+        for most in (8, 5):
+            f(torch.ones(4, 6), torch.tensor([0, 1, 2, most]))
+    """
+    report = scan(script.format("F.one_hot(index, max(n, 6))[..., :6]"))
+    [finding] = coded(report, "BS102")
+    assert "(i[..., None] == torch.arange(n)).long()" in str(finding.advice)
+    assert "capture_scalar_outputs" not in str(finding.advice)
+    followed = scan(script.format("(index[..., None] == torch.arange(6)).long()"))
+    assert not followed.findings
+
+
+def test_what_a_convolution_asks_of_two_sizes_bounds_what_is_taken(scan: Scan) -> None:
+    report = scan("""
+        import torch
+
+        net = torch.nn.Conv2d(3, 8, 3, padding=1)
+        with torch.no_grad():
+            for size in (65, 97):
+                net(torch.randn(1, 3, size, size))
+    """)
+    [size] = [one for one in coded(report, "BS201") if one.guard is not None and one.guard.dimension == 2]
+    assert re.search(r"takes any for which 3 \* \S+ \* \S+ > 20480 has the same answer", _said(size))
 
 
 def test_keys_that_mean_something_get_no_neutral_value(scan: Scan) -> None:
@@ -487,7 +575,9 @@ def test_a_size_that_is_taken_for_any_says_where_that_ends(scan: Scan) -> None:
     """)
     if coded(report, "BS214"):
         assert any(
-            "after which torch takes any on the same side of what is asked of it" in _said(one)
+            re.search(
+                r"takes any (on the same side of what is asked of it|for which .* has the same)", _said(one)
+            )
             for one in coded(report, "BS201")
         )
     else:
