@@ -52,8 +52,8 @@ _BY_TEST = (
 )
 # What asks for a value, where a call of Python's own (BS107) or a print asks for none.
 _OF_VALUES = ("BS101", "BS102", "BS103", "BS105", "BS106", "BS111", "BS123")
-# What is to be called outside of compiled code is in the loop's body as well.
 _INDEXED = ("index", "pick")
+# What is to be called outside of compiled code is in the loop's body as well.
 _LEFT_OUT = ("BS115", "BS121")
 _BODILESS = (
     *("steered", "listed twice", "list", "backtrace", "neighbours", "tallies", "pairs", "books", "cells"),

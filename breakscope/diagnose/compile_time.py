@@ -240,8 +240,7 @@ def _each_layer(layers: Sequence[tuple[str, str, int]]) -> str:
     path, name, _ = max(layers, key=lambda one: one[2])
     return (
         f"Compile each {name} by itself in place of the whole (what is around them runs eagerly then), so"
-        " that one compile serves all that are"
-        f" alike: for layer in model.{path}: layer.compile()."
+        f" that one compile serves all that are alike: for layer in model.{path}: layer.compile()."
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from breakscope import catalog
@@ -11,9 +10,10 @@ from breakscope.diagnose.places import Places
 from breakscope.diagnose.records import RawFrame
 from breakscope.report.model import Counts, Finding
 
-# What AOTAutograd's compiled backward raises (torch 2.9 to 2.15), as its RuntimeError says it. The second one
-# is also raised for retain_graph=True alone, and what it advises leads to the first one.
-_REFUSED = re.compile(r"does not currently support double backward|compiled with non-empty donated buffers")
+# What AOTAutograd's compiled backward raises, as its RuntimeError says it (torch 2.13). The second one is
+# raised where the first gradient is taken, for retain_graph=True as well; what it advises leads to the first.
+_REFUSED = "does not currently support double backward"
+_DONATED = "compiled with non-empty donated buffers"
 _NOTE = (
     "{at} takes a gradient that can be differentiated again (create_graph=True): where that goes through"
     " compiled code, inductor and aot_eager raise, which backend {backend} does not show; scan with --backend"
@@ -23,10 +23,17 @@ _NOTE = (
 
 def findings(found: Collected, places: Places) -> Iterator[Finding]:
     """The error that ended the script, at the gradient that was to be differentiated again."""
-    for error in (one for event in found.raised for one in event["errors"]):
-        if found.twice and _REFUSED.search(error["text"]):
-            yield _finding(error, found.twice[-1], places)
-            return
+    taken = {(one["file"], one["line"]): one for one in found.twice}
+    for event in found.raised:
+        for error in event["errors"]:
+            at = None
+            if _REFUSED in error["text"]:
+                at = next(reversed(found.twice), None)
+            elif _DONATED in error["text"] and (raised := error.get("at")) is not None:
+                at = taken.get((raised["file"], raised["line"]))
+            if at is not None:
+                yield _finding(error, at, event["step"], places)
+                return
 
 
 def note(found: Collected, backend: str, places: Places) -> str | None:
@@ -37,7 +44,7 @@ def note(found: Collected, backend: str, places: Places) -> str | None:
     return _NOTE.format(at=places.short(first["file"], first["line"]), backend=backend)
 
 
-def _finding(error: Event, at: Event, places: Places) -> Finding:
+def _finding(error: Event, at: Event, step: int | None, places: Places) -> Finding:
     entry = catalog.entry("BS310")
     location = places.location(RawFrame(at["file"], at["line"], at["function"], None), None)
     raised = error.get("at")
@@ -61,7 +68,7 @@ def _finding(error: Event, at: Event, places: Places) -> Finding:
         stack=(),
         counts=Counts(1, None, ()),
         called_from=places.caller(location, ()),
-        first_step=error.get("step"),
-        last_step=error.get("step"),
+        first_step=step,
+        last_step=step,
         effect="ended",
     )

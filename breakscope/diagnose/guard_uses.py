@@ -488,7 +488,8 @@ def _emptied(ways: Sequence[Sequence[ast.AST]], name: str) -> str:
     An argument that is None where it is not given is one too.
     """
     _, dot, attribute = name.rpartition(".")
-    functions = ast.walk(ways[0][0]) if dot and ways else ()
+    owners = [node for node in ways[0] if isinstance(node, ast.ClassDef | ast.Module)] if ways else []
+    functions = ast.walk(owners[-1]) if dot and owners else ()
     for function in (node for node in functions if isinstance(node, ast.FunctionDef)):
         given = function.args.args[::-1][: len(function.args.defaults)]
         optional = {
