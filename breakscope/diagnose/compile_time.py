@@ -178,7 +178,7 @@ _GENERIC = catalog.entry("BS403").fix
 SEE_TO_RECOMPILES = "See to its recompiles first"
 
 
-def _first_of_all(events: Sequence[Event], then: str, broken: Collection[str | None] = ()) -> str:
+def _first_of_all(events: Sequence[Event], then: str, broken: Collection[str | None]) -> str:
     """What to do about compiles, with what comes before that.
 
     A function may be compiled again for most of the time, or in pieces, as the graph breaks in it.

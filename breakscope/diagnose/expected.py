@@ -298,8 +298,7 @@ def _why(cause: Cause, *, constant: bool, apart: Sequence[str], sided: bool) -> 
         case "size" if of_parameter(guard):
             return _why_parameter(cause, made)
         case "size":
-            said = _why_size(cause, f"{made}{_of_times(cause, apart)}", constant=constant)
-            return re.sub(_ANY_AT_ALL, rf"\g<0>{_ON_A_SIDE}", said) if sided else said
+            return _why_size(cause, f"{made}{_of_times(cause, apart)}", constant=constant, sided=sided)
         case "module_attribute" if (guard.actual or "").isdecimal():
             return f"a second value of {guard.source}: {made}, and not again"
         case "symbolic_shape":
@@ -362,7 +361,7 @@ def _why_side(cause: Cause, made: str) -> str:
     return f"sizes on either side of what the code was compiled for{asked}: {made}"
 
 
-def _why_size(cause: Cause, made: str, *, constant: bool) -> str:
+def _why_size(cause: Cause, made: str, *, constant: bool, sided: bool) -> str:
     guard = cause.guard
     before, after = guard.expected or "", guard.actual or ""
     later = [value for value in guard.values[1:] if value not in _APART]
@@ -381,14 +380,17 @@ def _why_size(cause: Cause, made: str, *, constant: bool) -> str:
     is_batch = not no_batch and not _NO_BATCH.search(guard.source or "")
     is_less = before.isdecimal() and after.isdecimal() and int(after) < int(before)
     if is_less and (is_batch or guard.dimension == 0):
-        said = f"a smaller size ({after} after {before}){_after(cause, constant=constant)}: {made}"
+        said = (
+            f"a smaller size ({after} after {before}){_after(cause, constant=constant, sided=sided)}: {made}"
+        )
         argument = f" of {size.argument}" if size is not None else ""
         which = f" (dimension {of}{argument} holds it)" * bool(of)
         hint = f"; if it is an epoch's last batch of a DataLoader{which}, drop_last=True leaves it out"
         if seen is not None and not seen.loads:
             hint = f"; where that is a last, smaller part of the data{which}, to leave it out saves this"
         return said + hint * (is_batch and not flags)
-    return f"a second size of dimension {guard.dimension}{_after(cause, constant=constant)}: {made}"
+    more = _after(cause, constant=constant, sided=sided)
+    return f"a second size of dimension {guard.dimension}{more}: {made}"
 
 
 # Also a thing of an item: ``labels[1]['boxes']``.
@@ -417,12 +419,15 @@ def _of_product(asked: Iterable[Question]) -> str:
 
 _BELOW_ALL = re.compile(r" (<=?|>=?) \d{3,}$")  # a bound, and not whether something is 0 or 1
 _SHOWN = 60  # characters of a question
-_ANY_AT_ALL = r"\bafter which torch takes any(?=[,:;])"
 _ON_A_SIDE = " on the same side of what is asked of it"
 
 
-def _after(cause: Cause, *, constant: bool = False) -> str:
-    """What torch does with values that come after the second; empty where its records do not tell."""
+def _after(cause: Cause, *, constant: bool = False, sided: bool = False) -> str:
+    """What torch does with values that come after the second; empty where its records do not tell.
+
+    Args:
+        sided: whether a question about it failed later, which this compile's records need not name.
+    """
     made = cause.decided
     if made.lines:
         return _CONSTANT
@@ -447,5 +452,5 @@ def _after(cause: Cause, *, constant: bool = False) -> str:
     asked = sorted(dict.fromkeys(asked), key=lambda text: "%" not in text)  # which few sizes answer alike
     more = f" and {len(asked) - 1} more that the code asks" * (len(asked) > 1)
     has = "have the same answers" if more else "has the same answer"
-    side = f" for which {asked[0]}{more} {has}" if asked else _of_product(made.asked)
+    side = f" for which {asked[0]}{more} {has}" if asked else _of_product(made.asked) or _ON_A_SIDE * sided
     return f", after which torch takes any{side}{apart}"

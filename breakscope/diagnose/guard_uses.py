@@ -491,10 +491,7 @@ def _emptied(ways: Sequence[Sequence[ast.AST]], name: str) -> str:
     owners = [node for node in ways[0] if isinstance(node, ast.ClassDef | ast.Module)] if ways else []
     functions = ast.walk(owners[-1]) if dot and owners else ()
     for function in (node for node in functions if isinstance(node, ast.FunctionDef)):
-        given = function.args.args[::-1][: len(function.args.defaults)]
-        optional = {
-            one.arg for one, value in zip(given, function.args.defaults[::-1], strict=True) if _is_none(value)
-        }
+        optional = uses.optional(function)
         for node in ast.walk(function) if function.name != "__init__" else ():
             match node:
                 case ast.Assign([ast.Attribute(attr=attr)], value) if attr == attribute:
@@ -504,11 +501,7 @@ def _emptied(ways: Sequence[Sequence[ast.AST]], name: str) -> str:
 
 
 def _is_empty(value: ast.expr) -> bool:
-    return _is_none(value) or ast.unparse(value) in ("{}", "[]", "dict()", "list()")
-
-
-def _is_none(value: ast.expr) -> bool:
-    return isinstance(value, ast.Constant) and value.value is None
+    return uses.is_none(value) or ast.unparse(value) in ("{}", "[]", "dict()", "list()")
 
 
 def _picks(function: ast.AST, name: str) -> tuple[str, ...]:

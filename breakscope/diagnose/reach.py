@@ -536,10 +536,7 @@ def filled_at_first(sources: Sources, file: str, position: Position | None) -> s
 def _empties(method: ast.stmt, name: str) -> bool:
     """Whether a method but ``__init__`` gives an attribute None again."""
     return getattr(method, "name", "__init__") != "__init__" and any(
-        isinstance(node, ast.Assign)
-        and name in uses.targets(node)
-        and isinstance(node.value, ast.Constant)
-        and node.value.value is None
+        isinstance(node, ast.Assign) and name in uses.targets(node) and uses.is_none(node.value)
         for node in ast.walk(method)
     )
 

@@ -340,16 +340,19 @@ def _closest(
         lacks[version] = max(1, number)
         sources[version] = {one.source for one in failed}
 
-    calls = {failure.compile_id: called(found, failure.compile_id) for failure, _ in read}
-    own = called(found, item.compile_id)
-    others_called = {calls[failure.compile_id] for failure, guard in read if not _weight(guard)} - {own, None}
+    of_others = [failure.compile_id for failure, guard in read if not _weight(guard)]
+    others_called = {called(found, one) for one in of_others} - {None}
+    if others_called:
+        others_called.discard(called(found, item.compile_id))
 
     def is_of_object(one: tuple[GuardFailure, Guard]) -> bool:
         """Whether it was made for another module or function, which this one never is.
 
         What failed first may be an argument, where another version for that one tells that it is another.
         """
-        return not _weight(one[1]) or calls[one[0].compile_id] in others_called
+        return not _weight(one[1]) or (
+            bool(others_called) and called(found, one[0].compile_id) in others_called
+        )
 
     if any(failure.compile_id not in lacks for failure, _ in read):
         return sorted(read, key=lambda one: (is_of_object(one), is_of_object(one) and _weight(one[1]) > 0))

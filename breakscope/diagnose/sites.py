@@ -450,11 +450,9 @@ def _first_reason(site: Site, record: BreakRecord) -> Reason:
 
     Another compile, of a caller that inlined the frame, tells that.
     """
-    reasons = (item.record.reasons[0] for item in site.breaks)
-    inside = (one for one in reasons if not catalog.is_skip_gb(one.gb_id))
-    return (
-        next(inside, record.reasons[0]) if catalog.is_skip_gb(record.reasons[0].gb_id) else record.reasons[0]
-    )
+    first = record.reasons[0]
+    reasons = (first, *(item.record.reasons[0] for item in site.breaks))
+    return next((one for one in reasons if not catalog.is_skip_gb(one.gb_id)), first)
 
 
 def _callers(site: Site, places: Places) -> list[list[ast.AST]] | None:

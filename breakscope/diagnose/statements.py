@@ -218,22 +218,13 @@ def _makes_optional(statement: ast.If, around: Sequence[ast.AST]) -> bool:
     function = uses.function(around)
     if function is None or statement.orelse or not all(isinstance(one, ast.Assign) for one in statement.body):
         return False
-    given = function.args
-    empty = {
-        argument.arg
-        for arguments, defaults in (
-            ([*given.posonlyargs, *given.args][::-1], given.defaults[::-1]),
-            (given.kwonlyargs, given.kw_defaults),
-        )
-        for argument, default in zip(arguments, defaults, strict=False)
-        if isinstance(default, ast.Constant) and default.value is None
-    }
+    empty = uses.optional(function)
     before = [
         node for node in ast.walk(function) if isinstance(node, ast.Assign) and node.lineno < statement.lineno
     ]
     for node in sorted(before, key=lambda one: one.lineno):
-        is_none = isinstance(node.value, ast.Constant) and node.value.value is None
-        empty = empty | set(uses.targets(node)) if is_none else empty - set(uses.targets(node))
+        names = set(uses.targets(node))
+        empty = empty | names if uses.is_none(node.value) else empty - names
     made = {name for one in statement.body for name in uses.targets(one)}
     read = {name for one in statement.body for name in loops.names(getattr(one, "value", one))}
     return bool(made & empty - read)  # what is made of itself was there

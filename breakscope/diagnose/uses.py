@@ -58,6 +58,25 @@ def function(way: Sequence[ast.AST]) -> ast.FunctionDef | None:
     return next((node for node in reversed(way) if isinstance(node, ast.FunctionDef)), None)
 
 
+def is_none(node: ast.AST | None) -> bool:
+    """Whether it is the constant None."""
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def optional(function: ast.FunctionDef) -> set[str]:
+    """The arguments that are None where they are not given."""
+    given = function.args
+    return {
+        argument.arg
+        for arguments, defaults in (
+            ([*given.posonlyargs, *given.args][::-1], given.defaults[::-1]),
+            (given.kwonlyargs, given.kw_defaults),
+        )
+        for argument, default in zip(arguments, defaults, strict=False)
+        if is_none(default)
+    }
+
+
 def parameters(function: ast.FunctionDef) -> set[str]:
     """The names of a function's arguments, ``*args`` and ``**kwargs`` among them."""
     own = function.args

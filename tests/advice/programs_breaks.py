@@ -7,6 +7,12 @@ from followed import Followed, of_function
 f = of_function
 LATE = "torch._dynamo.config."
 
+PENALTY = (
+    "net = nn.Linear(3, 1)\n@torch.compile\ndef f(x):\n    return torch.tanh(net(x))\nx.requires_grad_()\n"
+    "y = f(x)\n[slope] = torch.autograd.grad(y.sum(), [x], create_graph=True)\n"
+    "(y.sum() + slope.pow(2).sum()).backward()\nsay(net.weight.grad)\n"
+)
+
 BREAKS: tuple[Followed, ...] = (
     f(
         "BS101",
@@ -904,9 +910,7 @@ BREAKS: tuple[Followed, ...] = (
         "BS310",
         "a penalty on a gradient",
         r"Take this gradient inside of the compiled function, with torch\.func\.grad",
-        "net = nn.Linear(3, 1)\n@torch.compile\ndef f(x):\n    return torch.tanh(net(x))\nx.requires_grad_()\n"
-        "y = f(x)\n[slope] = torch.autograd.grad(y.sum(), [x], create_graph=True)\n"
-        "(y.sum() + slope.pow(2).sum()).backward()\nsay(net.weight.grad)\n",
+        PENALTY,
         (
             (
                 "    return torch.tanh(net(x))",
@@ -924,9 +928,7 @@ BREAKS: tuple[Followed, ...] = (
         "BS310",
         "a penalty on a gradient, with a setting",
         r"with torch\.autograd\.grad under torch\._dynamo\.config\.trace_autograd_ops = True",
-        "net = nn.Linear(3, 1)\n@torch.compile\ndef f(x):\n    return torch.tanh(net(x))\nx.requires_grad_()\n"
-        "y = f(x)\n[slope] = torch.autograd.grad(y.sum(), [x], create_graph=True)\n"
-        "(y.sum() + slope.pow(2).sum()).backward()\nsay(net.weight.grad)\n",
+        PENALTY,
         (
             (
                 "net = nn.Linear(3, 1)",

@@ -112,35 +112,6 @@ def test_a_function_that_another_decorator_made_is_a_variable_too() -> None:
     assert said.startswith("func is a variable of outer, whose inner function is one code for each func")
 
 
-def test_what_an_object_has_of_its_class_is_told_as_its_own(scan: Scan) -> None:
-    report = scan("""
-        import torch
-
-        class Cache:
-            is_updated = {0: False}
-            kept = None
-
-        @torch.compile(backend="eager")
-        def f(x, cache):
-            if not cache.is_updated[0]:
-                cache.kept = x * 2
-            return x + cache.kept
-
-        cache = Cache()
-        for _ in range(2):
-            f(torch.ones(3), cache)
-            cache.is_updated[0] = True
-    """)
-    [finding] = coded(report, "BS208")
-    assert finding.guard is not None
-    assert (finding.guard.source, finding.guard.expected, finding.guard.actual) == (
-        "cache.is_updated[0]",
-        "False",
-        "True",
-    )
-    assert "one graph for the first token" in _said(finding)
-
-
 # ---- of which break ----
 
 

@@ -832,13 +832,19 @@ def test_a_size_of_several_modules_is_of_no_parts_of_a_function(scan: Scan) -> N
     assert "compiled 3 times more, in 3 modules or functions" in str(found.expected)
 
 
-def test_a_flag_has_two_versions_and_a_cache_is_filled_by_a_first_token(scan: Scan) -> None:
+@pytest.mark.parametrize(
+    "held",
+    [
+        "def __init__(self): self.is_updated, self.kept = {0: False}, None",
+        "is_updated, kept = {0: False}, None",  # what an object has of its class is told as its own
+    ],
+)
+def test_a_flag_has_two_versions_and_a_cache_is_filled_by_a_first_token(scan: Scan, held: str) -> None:
     """No third value can come: nothing need be waited for."""
-    report = scan("""
+    report = scan(f"""
         import torch
         class Cache:
-            def __init__(self):
-                self.is_updated, self.kept = {0: False}, None
+            {held}
         @torch.compile(backend="eager")
         def f(x, cache):
             if not cache.is_updated[0]:
@@ -849,9 +855,12 @@ def test_a_flag_has_two_versions_and_a_cache_is_filled_by_a_first_token(scan: Sc
             f(torch.ones(3), cache)
             cache.is_updated[0] = True
     """)
-    said = {one.guard.source: one.expected for one in report.findings if one.guard is not None}
+    flags = {one.guard.source: one for one in coded(report, "BS208") if one.guard is not None}
+    flag = flags["cache.is_updated[0]"]
+    assert flag.guard is not None
+    assert (flag.guard.expected, flag.guard.actual) == ("False", "True")
     first = "one graph for the first token, which sets cache.is_updated[0], and one for the next ones"
-    assert said["cache.is_updated[0]"] == f"{first}: compiled once more, and not again"
+    assert flag.expected == f"{first}: compiled once more, and not again"
 
 
 def test_a_layer_that_is_set_up_by_its_first_call_is_no_cache_of_tokens(scan: Scan) -> None:

@@ -7,6 +7,7 @@ import inspect
 import re
 import textwrap
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from torch import nn
@@ -49,11 +50,11 @@ def _alike(layers: list[nn.Module]) -> bool:
         return False
     if isinstance(layers[0], nn.ModuleList | nn.ModuleDict):  # which nobody calls
         return False
-    if _calls_an_argument(type(layers[0]).forward):
-        return False
-    return len({_structure(layer) for layer in layers}) == 1
+    same = len({_structure(layer) for layer in layers}) == 1
+    return same and not _calls_an_argument(type(layers[0]).forward)
 
 
+@cache
 def _calls_an_argument(forward: Any) -> bool:
     """Whether a layer runs what it is given, as ``forward(self, x, sublayer)`` does: each is a version."""
     try:

@@ -31,7 +31,7 @@ from breakscope.inside.torch_api.hooks import (
     watch_stances,
     write_lines_once,
 )
-from breakscope.inside.torch_api.state import counted
+from breakscope.inside.torch_api.state import compile_id, counted
 from breakscope.inside.tracebacks import innermost_of_user
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class TorchHooks:
     def _differentiable(self) -> None:
         """A gradient is taken that can be differentiated again: tell of each line once."""
         # AOTAutograd takes gradients while it compiles.
-        if torch_api.get("current_compile_id")() is not None:
+        if compile_id() is not None:
             return
         frame = innermost_of_user(sys._getframe(1))
         if frame is None or (place := (frame.f_code.co_filename, frame.f_lineno)) in self._differentiated:
